@@ -1,0 +1,113 @@
+"""What the command line writes: notes and progress on stderr, results on stdout."""
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterable, Sequence
+from typing import Any, TextIO
+
+
+def note(text: str) -> None:
+    """One line for the person watching; never part of a result."""
+    progress.clear()
+    print(visible(text), file=sys.stderr, flush=True)
+
+
+def emit(record: Any) -> None:
+    """One JSON document on a line of stdout; strict JSON, so no NaN."""
+    print(json.dumps(record, ensure_ascii=False, allow_nan=False), flush=True)
+
+
+def has_color(stream: TextIO) -> bool:
+    """Whether escape sequences for colour are welcome there."""
+    return stream.isatty() and "NO_COLOR" not in os.environ and os.environ.get("TERM") != "dumb"
+
+
+def visible(text: str) -> str:
+    """Text with its control characters shown as symbols, so that none acts on the terminal.
+
+    Newline and tab stay. C0 controls become U+2400 pictures, C1 and DEL a replacement.
+    """
+    return "".join(map(visible_character, text))
+
+
+def visible_character(character: str) -> str:
+    """One character, harmless."""
+    code = ord(character)
+    if character in "\n\t" or (code >= 32 and not 127 <= code < 160):
+        return character
+    return chr(0x2400 + code) if code < 32 else "\u2421" if code == 127 else "\ufffd"
+
+
+def table(rows: Sequence[Sequence[str]], *, right: Iterable[int] = ()) -> str:
+    """Rows in columns that line up; the columns named in `right` are right-aligned."""
+    if not rows:
+        return ""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    aligned = set(right)
+    lines = []
+    for row in rows:
+        cells = [
+            cell.rjust(width) if i in aligned else cell.ljust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them: 8 s, 3 min 20 s, 2 h 5 min."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+def spaced(number: int) -> str:
+    """A number with its thousands apart: 867 072."""
+    return f"{number:,}".replace(",", " ")
+
+
+def size(count: float) -> str:
+    """Bytes in the unit that leaves at most four digits."""
+    for unit in ("B", "KB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} TB"
+
+
+class Progress:
+    """One line on stderr that is rewritten in place; silent when nobody watches."""
+
+    def __init__(self) -> None:
+        self.drawn_at = 0.0
+        self.width = 0
+
+    def show(self, line: str, *, last: bool = False) -> None:
+        """Draw the line, at most ten times a second unless it is the last."""
+        now = time.monotonic()
+        if not sys.stderr.isatty() or (now - self.drawn_at < 0.1 and not last):
+            return
+        columns = os.get_terminal_size(sys.stderr.fileno()).columns or 80  # 0 means unknown
+        line = line[: max(columns - 1, 1)]
+        print(f"\r{line.ljust(self.width)}", end="\n" if last else "", file=sys.stderr, flush=True)
+        self.drawn_at, self.width = now, 0 if last else len(line)
+
+    def bar(self, stage: str, done: int, total: int) -> None:
+        """A stage of known length: its name, a bar and the share done."""
+        share = min(done / total, 1.0) if total else 1.0
+        filled = round(share * 30)
+        self.show(f"{stage} {'█' * filled}{'░' * (30 - filled)} {share:4.0%}", last=done >= total)
+
+    def clear(self) -> None:
+        """Wipe the line, so that a note can stand in its place."""
+        if self.width:
+            print(f"\r{' ' * self.width}\r", end="", file=sys.stderr, flush=True)
+            self.width = 0
+
+
+progress = Progress()

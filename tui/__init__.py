@@ -1,0 +1,1 @@
+"""The terminal app, and the `mlx-gpt` command that starts it."""
