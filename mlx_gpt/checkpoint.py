@@ -226,7 +226,7 @@ def read_manifest(folder: Path) -> Manifest:
         raise UserError(f"{folder.name}: {STATE} is missing") from None
     except OSError as error:
         raise UserError(f"{folder.name}: {STATE} cannot be read: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise UserError(f"{folder.name}: {STATE} is damaged") from None
     named_step = step_of(folder.name)
     if named_step not in (None, manifest.step):

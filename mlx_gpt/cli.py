@@ -15,7 +15,7 @@ from typing import NamedTuple, NoReturn
 from mlx_gpt import __version__
 from mlx_gpt.errors import UserError
 from mlx_gpt.language import from_environment, say
-from mlx_gpt.terminal import visible
+from mlx_gpt.terminal import one_line
 
 
 class Command(NamedTuple):
@@ -240,8 +240,7 @@ def refuse(error: UserError, *, as_json: bool) -> int:
     """Say what is wrong and what to do: a sentence on stderr, for scripts JSON on stdout too."""
     if as_json:
         print(json.dumps({"error": str(error)}, ensure_ascii=False))
-    sentence = visible(str(error)).replace("\n", "⏎")
-    print(f"mlx-gpt: {sentence}", file=sys.stderr)
+    print(f"mlx-gpt: {one_line(str(error))}", file=sys.stderr)
     return 2
 
 
@@ -271,6 +270,10 @@ def main(argv: Sequence[str] | None = None, extra: Mapping[str, Command] | None 
             return dispatch(argv, {**COMMANDS, **(extra or {})})
         except UserError as error:
             return refuse(error, as_json="--json" in argv)
+        except MemoryError as error:
+            why = f"not enough memory{f': {error}' if error.args else ''}"
+            refusal = UserError(f"{why}; take a smaller model, batch or context")
+            return refuse(refusal, as_json="--json" in argv)
         except KeyboardInterrupt:
             return 128 + signal.SIGINT
         finally:

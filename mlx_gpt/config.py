@@ -12,6 +12,9 @@ from typing import Any, Literal, cast, get_args, get_origin, get_type_hints
 
 from mlx_gpt.errors import UserError
 
+MOST_LAYERS = 10_000  # a hundred times what any model has
+MOST = sys.maxsize  # of anything else that is counted
+
 
 def setting(
     default: Any,
@@ -35,7 +38,7 @@ class ModelConfig:
     vocab_size: int = setting(512, "how many tokens the model knows", at_least=1)
     context_length: int = setting(128, "most tokens the model sees at once", at_least=1)
     d_model: int = setting(128, "width of the residual stream", at_least=1)
-    n_layers: int = setting(4, "number of blocks", at_least=1)
+    n_layers: int = setting(4, "number of blocks", at_least=1, at_most=MOST_LAYERS)
     n_heads: int = setting(4, "attention heads per block", at_least=1)
     n_kv_heads: int = setting(0, "key/value heads; 0 means n_heads", at_least=0)
     d_ff: int = setting(0, "width of the feed-forward layer; 0 means 4 * d_model", at_least=0)
@@ -238,6 +241,8 @@ def check_limits(key: str, value: Any, limits: Mapping[str, float]) -> None:
     if not all(within[words](limit) for words, limit in limits.items()):
         allowed = " and ".join(f"{words} {limit:.12g}" for words, limit in limits.items())
         raise UserError(f"{key} = {shown(value)}: must be {allowed}")
+    if isinstance(value, int) and value > MOST:
+        raise UserError(f"{key} = {value}: must be at most {MOST}")
 
 
 def check_divides(whole_name: str, whole: int, part_name: str, part: int) -> None:
@@ -267,11 +272,11 @@ def parse_override(line: str) -> dict[str, Any]:
         raise UserError(f"{line!r} is not key=value, as in model.n_layers=6")
     try:
         return tomllib.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         pass
     try:
         return tomllib.loads(f"{key} = {shown(value.strip())}")
-    except ValueError:
+    except (ValueError, RecursionError):
         raise UserError(f"{line!r} is not key=value, as in model.n_layers=6") from None
 
 
@@ -370,7 +375,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise UserError(f"no file {path}") from None
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror}") from None
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{path} is not valid TOML: {error}") from None
 
 

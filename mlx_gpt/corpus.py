@@ -133,7 +133,7 @@ def check_encoding(encoding: str) -> None:
     try:
         b"a".decode(encoding, "replace")
         codecs.getincrementaldecoder(encoding)
-    except LookupError:
+    except (LookupError, UnicodeError):
         raise UserError(
             f"data.encoding = {encoding}: no such text encoding; utf-8, latin-1 or cp1252?"
         ) from None
@@ -246,7 +246,7 @@ def row_text(path: Path, number: int, row: str) -> str:
     """The text field of one row of JSON lines."""
     try:
         record = json.loads(row)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UserError(f"{path}, line {number} is not JSON: {error}") from None
     text = record.get("text") if isinstance(record, dict) else None
     if not isinstance(text, str):

@@ -64,12 +64,21 @@ def mkl_folders() -> Iterator[Path]:
         yield Path(folder).parents[2]  # lib/python3.11/site-packages/mlx
 
 
+def files_in(folder: Path) -> list[Path]:
+    """What lies in a folder; nothing where one may not look."""
+    try:
+        return list(folder.iterdir())
+    except OSError:
+        return []
+
+
 def candidates() -> Iterator[tuple[str, str]]:
     """Names and files of the BLAS libraries worth trying, best first."""
     mkl = [
         ("MKL", str(path))
         for folder in mkl_folders()
-        for path in sorted(folder.glob("libmkl_rt.so.*"), reverse=True)
+        for path in sorted(files_in(folder), reverse=True)
+        if path.name.startswith("libmkl_rt.so.")
     ]
     openblas = [("OpenBLAS", "libopenblas.so.0")]
     # Sampling multiplies by vectors, at which MKL is up to four times faster.
@@ -169,6 +178,14 @@ def cores() -> int:
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
+def widen_layers() -> None:
+    """Let MLX order a graph in layers wide enough for streams to run abreast; 20 are too few.
+
+    It looks once, at its first evaluation. Wider layers keep more arrays alive.
+    """
+    os.environ.setdefault("MLX_BFS_MAX_WIDTH", "1000")
+
+
 def streams(most: int) -> list[mx.Stream]:
     """The streams, at most so many, that share a training step.
 
@@ -177,9 +194,7 @@ def streams(most: int) -> list[mx.Stream]:
     first = mx.default_stream(mx.default_device())
     count = min(most, cores(), MOST_STREAMS) if LINUX and kind() == "cpu" else 1
     if count > 1:
-        # MLX orders a graph in layers up to 20 wide, too narrow for streams to run abreast. It
-        # looks here at its first evaluation; wider layers keep more arrays alive.
-        os.environ.setdefault("MLX_BFS_MAX_WIDTH", "1000")
+        widen_layers()
     return [first, *(further_stream(i) for i in range(1, count))]
 
 
@@ -190,6 +205,7 @@ class Threads(NamedTuple):
     set: Callable[[int], None]
 
 
+@functools.cache
 def threads_of(library: str) -> Threads | None:
     """The functions of OpenBLAS or MKL, whichever it is."""
     for getter, setter in (
@@ -329,10 +345,22 @@ def wired() -> Iterator[None]:
         mx.set_wired_limit(before)
 
 
+def compiler_advice() -> str:
+    """What a compiler is good for."""
+    return say(
+        "training takes about twice as long without g++, with which MLX fuses its operations; "
+        "apt install g++",
+        "el entrenamiento tarda más o menos el doble sin g++, con el que MLX fusiona sus "
+        "operaciones; apt install g++",
+    )
+
+
 def advice() -> list[str]:
     """What is slow on this machine, and how to make it fast; empty when all is well."""
-    if blas.fast or kind() == "gpu":
+    if kind() == "gpu":
         return []
+    if blas.fast:
+        return [] if can_compile() or not LINUX else [compiler_advice()]
     if LATE:
         return [
             say(

@@ -8,6 +8,7 @@ but for rounding.
 """
 
 import functools
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -23,7 +24,8 @@ Function = Callable[[mx.array], mx.array]
 Arrays = Sequence[mx.array]
 Mask = mx.array | Literal["causal"] | None
 
-BLOCK = 64  # queries that see the same keys before the mask
+BLOCK = 64  # queries at least that see the same keys before the mask
+MOST_BLOCKS = 8  # more of them save little, and make a long graph
 MASKED = -1e30  # added to a score; finite, so that no row of scores becomes NaN
 
 FUSING = ContextVar("FUSING", default=False)
@@ -154,17 +156,17 @@ def exp(x: mx.array) -> mx.array:
     """exp(x) for x ≤ 0, as (1/p)⁴ with a polynomial p near exp(-x / 4)."""
     root = polynomial(EXP_QUARTER, x)
     square = root * root
-    return alone(1.0 / (square * square))
+    return 1.0 / (square * square)
 
 
 def gated(step: Step, slope: Step, plain: Function) -> Function:
     """x · step(x) with its derivative, where that pays; else the plain form."""
 
     def forward(x: mx.array) -> mx.array:
-        return alone(x * step(x))
+        return x * step(x)
 
     def gradient(x: mx.array, cotangent: mx.array, _: mx.array) -> mx.array:
-        return alone(cotangent * slope(x))
+        return cotangent * slope(x)
 
     fused = with_gradient(forward, gradient)
 
@@ -212,11 +214,11 @@ def fused_rope(T: int, d: int, dims: int, base: float, offset: int) -> Function:
 
     def forward(x: mx.array) -> mx.array:
         x = mx.contiguous(x)
-        return alone(alone(x * spread(cos, x)) + alone((x @ right) * spread(sin, x)))
+        return alone(x * spread(cos, x)) + alone((x @ right) * spread(sin, x))
 
     def gradient(_: mx.array, cotangent: mx.array, __: mx.array) -> mx.array:
         x = mx.contiguous(cotangent)
-        return alone(alone(x * spread(cos, x)) + alone(x * spread(sin, x)) @ left)
+        return alone(x * spread(cos, x)) + (x * spread(sin, x)) @ left
 
     return with_gradient(forward, gradient)
 
@@ -233,7 +235,7 @@ def normalised(x: mx.array, weight: mx.array, bias: mx.array, eps: mx.array) -> 
     mean = column(1 / x.shape[-1], x.shape[-1])
     centred = x - spread(x @ mean, x)
     share = mx.rsqrt(mx.addmm(eps, alone(centred * centred), mean))
-    normal = alone(centred * spread(share, x))
+    normal = centred * spread(share, x)
     return [alone(normal * spread(weight, x)) + spread(bias, x), normal, share]
 
 
@@ -241,12 +243,12 @@ def normalised_gradient(primals: Arrays, cotangents: Arrays, outputs: Arrays) ->
     """What x, weight and bias get back; eps nothing."""
     weight, (_, normal, share) = primals[1], outputs
     cotangent = cotangents[0]
-    by_weight = alone(cotangent * normal)
+    by_weight = cotangent * normal
     shares = weight[:, None] @ column(1 / weight.size, 1)
     dx = alone(alone(cotangent * spread(weight, normal)) - spread(cotangent @ shares, normal))
     dx = alone(dx - alone(normal * spread(by_weight @ shares, normal)))
     return (
-        alone(dx * spread(share, normal)),
+        dx * spread(share, normal),
         by_weight.sum(axis=tuple(range(normal.ndim - 1))),
         cotangent.sum(axis=tuple(range(normal.ndim - 1))),
         mx.zeros_like(primals[3]),
@@ -337,11 +339,11 @@ def block_context(
     groups, end = k.shape[1], k.shape[2]
     scores = below(q, groups) @ k.swapaxes(-1, -2)
     later = later_keys(start, end, q.shape[1] // groups)
-    scores = alone(scores + spread(later, scores))
+    scores = scores + spread(later, scores)
     weights = exp(alone(scores - spread(scores.max(-1, keepdims=True), scores)))
     total = weights @ column(1.0, end)
     context = weights @ v
-    return alone(context / spread(total, context)).reshape(q.shape), weights, total
+    return (context / spread(total, context)).reshape(q.shape), weights, total
 
 
 def block_gradient(
@@ -371,8 +373,8 @@ def causal_attention(T: int, scale: float) -> Callable[..., Arrays]:
 
     The function returns the context, and of each block what its gradient needs again.
     """
-    starts = range(0, T, BLOCK)
-    blocks = [(start, min(start + BLOCK, T)) for start in starts]
+    size = max(BLOCK, math.ceil(T / MOST_BLOCKS))
+    blocks = [(start, min(start + size, T)) for start in range(0, T, size)]
 
     def forward(q: mx.array, k: mx.array, v: mx.array) -> list[mx.array]:
         q = times(q, scale)

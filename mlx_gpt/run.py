@@ -290,10 +290,12 @@ def is_run(path: Path) -> bool:
 
 
 def list_runs(root: Path) -> list[Run]:
-    """The runs in a folder, by name."""
-    if not root.is_dir():
-        return []
-    return [Run(path) for path in sorted(root.iterdir()) if is_run(path)]
+    """The runs in a folder, by name; not those that one may not look into."""
+    runs: list[Run] = []
+    for path in sorted(root.iterdir()) if root.is_dir() else ():
+        with contextlib.suppress(PermissionError):
+            runs += [Run(path)] if is_run(path) else []
+    return runs
 
 
 def find_run(name_or_path: str, root: Path = Path("runs")) -> Run:
@@ -340,6 +342,8 @@ def new_run_name(root: Path, base: str) -> str:
 
 def remove(run: Run) -> None:
     """Delete a run folder with everything in it; refused while a trainer lives."""
+    if run.path.is_symlink():
+        raise UserError(f"{run.path} is a link to {run.path.resolve()}; name that, or rm the link")
     with hold_lock(run):
         try:
             shutil.rmtree(run.path)

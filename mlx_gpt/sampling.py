@@ -238,7 +238,7 @@ class Context:
 
 def room_for(length: int, limit: int) -> int:
     """Places for more tokens than so many, in powers of two, so that a step has few shapes."""
-    return min(limit, max(256, 1 << length.bit_length()))
+    return min(limit, max(64, 1 << length.bit_length()))
 
 
 def roomier(state: CacheState, room: int) -> CacheState:

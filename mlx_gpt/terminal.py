@@ -7,6 +7,8 @@ import time
 from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
+from mlx_gpt.errors import UserError
+
 
 def note(text: str) -> None:
     """One line for the person watching; never part of a result."""
@@ -17,6 +19,22 @@ def note(text: str) -> None:
 def emit(record: Any) -> None:
     """One JSON document on a line of stdout; strict JSON, so no NaN."""
     print(json.dumps(record, ensure_ascii=False, allow_nan=False), flush=True)
+
+
+def given_text(argument: str) -> str:
+    """The text of an argument, or of stdin for "-": UTF-8 whatever the locale says."""
+    try:
+        data = sys.stdin.buffer.read() if argument == "-" else os.fsencode(argument)
+    except UnicodeEncodeError:
+        return argument
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        place = "on stdin" if argument == "-" else "in the argument"
+        raise UserError(
+            f"the text {place} is not UTF-8 (byte {error.start}); convert it first, "
+            "as in iconv -f latin1 -t utf-8"
+        ) from None
 
 
 def has_color(stream: TextIO) -> bool:
@@ -30,6 +48,11 @@ def visible(text: str) -> str:
     Newline and tab stay. C0 controls become U+2400 pictures, C1 and DEL a replacement.
     """
     return "".join(map(visible_character, text))
+
+
+def one_line(text: str) -> str:
+    """Visible text on one line."""
+    return visible(text).replace("\n", "⏎")
 
 
 def visible_character(character: str) -> str:

@@ -272,7 +272,7 @@ def train_sentencepiece(
         sentence_iterator=iter([*sample.lines, " "]),
         model_writer=model,
         model_type="bpe",
-        vocab_size=vocab_size,
+        vocab_size=min(vocab_size, most_pieces(sample.lines)),
         hard_vocab_limit=False,
         normalization_rule_name="identity",
         remove_extra_whitespaces=False,
@@ -290,6 +290,11 @@ def train_sentencepiece(
     )
     report(stage, 1, 1)
     return SentencePieceTokenizer(model.getvalue())
+
+
+def most_pieces(lines: Sequence[str]) -> int:
+    """More than any text allows: each merge takes a place where two pieces meet in it."""
+    return 259 + len(set().union(*lines) | {"\n", " "}) + sum(map(len, lines))
 
 
 def check_vocab_size(lines: Sequence[str], vocab_size: int) -> None:

@@ -140,7 +140,7 @@ def load(path: Path) -> Trace:
         record = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UserError(f"cannot read the trace {path}: {error.strerror}") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise UserError(f"{path} is no JSON; name a trace saved with --json") from None
     values = path.with_suffix(".npz")
     store: Mapping[str, np.ndarray] = {}

@@ -53,15 +53,11 @@ def global_norm(arrays: Arrays) -> mx.array:
     return mx.sqrt(sum_of_squares(arrays))
 
 
-def sum_of(parts: Sequence[Arrays]) -> Arrays:
-    """The sum of all parts, name by name."""
+def scaled_sum(parts: Sequence[Arrays], factor: mx.array) -> Arrays:
+    """Factor times the sum of all parts, row by row: autograd makes some that are transposes."""
     first, *others = parts
-    return {name: sum((each[name] for each in others), first[name]) for name in first}
-
-
-def scaled(arrays: Arrays, factor: mx.array) -> Arrays:
-    """Factor times each, laid out row by row: autograd makes some that are transposes."""
-    return {name: mx.contiguous(factor * array) for name, array in arrays.items()}
+    sums = {name: sum((each[name] for each in others), first[name]) for name in first}
+    return {name: mx.contiguous(factor * array) for name, array in sums.items()}
 
 
 def pick(arrays: Arrays, names: Iterable[str]) -> Arrays:
@@ -157,7 +153,7 @@ class Learner:
         self.names = shared_out(self.params, len(self.streams))
         wrap: Callable = mx.compile if compiled else lambda function: function
         self.gradients = wrap(mx.value_and_grad(self.loss))
-        self.add_up, self.scale = wrap(sum_of), wrap(scaled)
+        self.scaled_sum = wrap(scaled_sum)
         self.squares = wrap(sum_of_squares)
         self.update = wrap(self.clipped_update)
         self.losses = wrap(self.token_losses)
@@ -213,24 +209,24 @@ class Learner:
                 loss, grads = self.gradients(self.params, *arrays, key)
                 weight = count * len(inputs) / len(micro.inputs)
                 if weight != 1:
-                    loss, grads = weight * loss, scaled(grads, mx.array(weight))
+                    loss, grads = weight * loss, scaled_sum([grads], mx.array(weight))
             yield loss, grads
 
     def accumulate(
         self, step: int, batches: Iterable[Batch], count: int
     ) -> tuple[mx.array, Arrays]:
         """Mean loss and mean gradient of the micro-batches, one in memory at a time."""
-        total, sums = mx.array(0.0), {}
+        total, parts = mx.array(0.0), []
         for micro, key in zip(batches, self.dropout_keys(step, count), strict=True):
             losses, grads = zip(*self.parts(micro, key), strict=True)
-            total = sum(losses, total)
-            sums = self.added([*grads, sums] if sums else grads)
+            total, parts = sum(losses, total), [*parts, *grads]
             if count > 1:
-                mx.eval(total, sums)
-        if not sums:
+                parts = [self.gathered(parts, mx.array(1.0))]
+                mx.eval(total, parts)
+        if not parts:
             raise ValueError("a step needs at least one batch")
-        factor = mx.array(1 / (count * len(self.streams)))
-        return factor * total, self.averaged(sums, factor)
+        share = mx.array(1 / (count * len(self.streams)))
+        return share * total, self.gathered(parts, share)
 
     def step(self, number: int, batches: Iterable[Batch]) -> tuple[float, float]:
         """Take one optimizer step (the first is 1); its loss and gradient norm."""
@@ -246,19 +242,12 @@ class Learner:
             with mx.stream(stream):
                 yield names
 
-    def added(self, parts: Sequence[Arrays]) -> Arrays:
-        """The sum of gradients, name by name."""
+    def gathered(self, parts: Sequence[Arrays], factor: mx.array) -> Arrays:
+        """Factor times the sum of gradients, name by name."""
         sums: Arrays = {}
         for names in self.owners():
-            sums |= self.add_up([pick(each, names) for each in parts])
+            sums |= self.scaled_sum([pick(each, names) for each in parts], factor)
         return sums
-
-    def averaged(self, sums: Arrays, factor: mx.array) -> Arrays:
-        """The mean gradient, from a sum."""
-        means: Arrays = {}
-        for names in self.owners():
-            means |= self.scale(pick(sums, names), factor)
-        return means
 
     def advance(self, grads: Arrays, now: Rates) -> mx.array:
         """Move the weights by a gradient; its norm before clipping."""

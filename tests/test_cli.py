@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mlx_gpt import __version__
-from mlx_gpt.cli import COMMANDS, Parser, main, parse
+from mlx_gpt.cli import COMMANDS, Parser, as_refusal, main, parse
 
 ROOT = Path(__file__).parent.parent
 
@@ -134,6 +134,60 @@ def test_a_reader_that_goes_away_is_no_error():
     os.close(write_end)
     assert done.stderr == ""
     assert done.returncode == 141
+
+
+def test_streams_that_are_closed_take_no_files_number():
+    for closed in ((0,), (1,), (2,), (0, 1, 2)):
+        shut = "; ".join(f"os.close({number})" for number in closed)
+        name = "open(os.devnull).fileno()"
+        script = (
+            f"import os, sys; {shut}; os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+        )
+        inner = (
+            "import os, sys; from mlx_gpt.cli import main; code = main(['--version']); "
+            f"sys.exit(code or {name} < 3 or not os.get_inheritable({closed[0]}))"
+        )
+        command = [sys.executable, "-c", script, "-c", inner]
+        environment = os.environ | {"PYTHONPATH": str(ROOT)}
+        assert subprocess.run(command, env=environment, check=False).returncode == 0
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_output_that_cannot_be_written_is_told_in_one_sentence():
+    with Path("/dev/full").open("w") as full:
+        done = mlx_gpt("--version", stdout=full.fileno())
+    assert done.stderr == "mlx-gpt: cannot write the output: No space left on device\n"
+    assert done.returncode == 2
+
+
+@pytest.mark.parametrize("words", [["runs", "show"], ["params"], ["train", "--settings"], ["ctl"]])
+def test_a_name_too_long_for_a_file_is_refused(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+):
+    command = [*words, "a" * 5000, *(["save"] if words == ["ctl"] else [])]
+    assert main(command) == 2
+    assert "File name too long; check its name" in capsys.readouterr().err
+
+
+def test_a_fault_of_the_program_keeps_its_traceback():
+    with pytest.raises(OSError, match="no file, no device"):
+        as_refusal(OSError("no file, no device"))
+
+
+def test_a_refusal_is_one_line_that_does_nothing_to_the_terminal(
+    capsys: pytest.CaptureFixture[str],
+):
+    assert main(["\x1b[31mx\ny"]) == 2
+    captured = capsys.readouterr()
+    assert captured.err == "mlx-gpt: no command ␛[31mx⏎y; see mlx-gpt --help\n"
+
+
+def test_too_little_memory_is_a_refusal(capsys: pytest.CaptureFixture[str], tmp_path: Path):
+    text = tmp_path / "t.txt"
+    text.write_text("one two three four five six seven\n" * 100, encoding="utf-8")
+    words = ["mini", str(text), f"train.grad_accumulation={sys.maxsize}", "train.probe_tokens=0"]
+    assert main(["train", *words, "--out", str(tmp_path)]) == 2
+    assert "not enough memory; take a smaller model" in capsys.readouterr().err
 
 
 def test_output_that_is_no_terminal_carries_no_escape_sequences():

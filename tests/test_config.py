@@ -312,6 +312,9 @@ def test_a_wrong_type_is_refused_with_what_is_expected(
         ("model", "n_layers", 0, "model.n_layers = 0: must be at least 1"),
         ("model", "context_length", 0, "model.context_length = 0: must be at least 1"),
         ("model", "n_heads", 0, "model.n_heads = 0: must be at least 1"),
+        ("model", "n_layers", 10_001, "must be at least 1 and at most 10000"),
+        ("train", "batch_size", 2**63, "must be at most 9223372036854775807"),
+        ("data", "stories", 10**23, "must be at most 9223372036854775807"),
         ("model", "n_kv_heads", -1, "model.n_kv_heads = -1: must be at least 0"),
         ("model", "norm_eps", 0, "model.norm_eps = 0.0: must be above 0"),
         ("model", "dropout", 1, "model.dropout = 1.0: must be at least 0 and below 1"),
@@ -407,7 +410,9 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         load(tmp_path)
 
 
-@pytest.mark.parametrize("content", [b"[model", b"n_layers = 06", b"a = '\xff'", b"a = 1\na = 2"])
+@pytest.mark.parametrize(
+    "content", [b"[model", b"n_layers = 06", b"a = '\xff'", b"a = 1\na = 2", b"a = " + b"[" * 9999]
+)
 def test_a_file_that_is_no_toml_is_named(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "broken.toml"
     path.write_bytes(content)

@@ -70,6 +70,7 @@ def test_every_row_of_json_lines_is_a_document(tmp_path: Path):
     ("row", "words"),
     [
         ("{", "line 2 is not JSON"),
+        ("[" * 99_999, "line 2 is not JSON"),
         ('{"body": "x"}', "line 2 has no text"),
         ('["x"]', "line 2 has no text"),
         ('{"text": 5}', "line 2 has no text"),
@@ -182,7 +183,7 @@ def test_what_is_not_there_or_cannot_be_read_is_named(tmp_path: Path):
     assert f"cannot read {fake}" in refusal(fake)
 
 
-@pytest.mark.parametrize("encoding", ["latin-one", "hex", "rot13"])
+@pytest.mark.parametrize("encoding", ["latin-one", "hex", "rot13", "idna", "undefined"])
 def test_an_encoding_that_is_none_is_refused(tmp_path: Path, encoding: str):
     path = write(tmp_path / "a.txt", "a")
     assert f"data.encoding = {encoding}" in refusal(path, encoding=encoding)

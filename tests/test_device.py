@@ -18,6 +18,7 @@ from mlx_gpt.device import (
     compiles_step,
     cores,
     describe,
+    files_in,
     has_gpu,
     limits,
     memory,
@@ -196,7 +197,15 @@ def test_streams_have_fewer_threads_of_the_blas_each_and_give_them_back():
 
 
 def test_a_fast_blas_needs_no_advice():
-    assert not blas.fast or advice() == []
+    assert not blas.fast or not can_compile() or advice() == []
+
+
+@linux
+@pytest.mark.skipif(not blas.fast, reason="there is something worse to tell")
+def test_without_a_compiler_the_advice_says_what_it_is_good_for():
+    code = "from mlx_gpt.device import *; choose('cpu'); print(*advice())"
+    done = child(f"import os; os.environ['PATH'] = '/nowhere'; {code}")
+    assert "apt install g++" in done.stdout
 
 
 @linux
@@ -248,3 +257,10 @@ def test_an_mlx_that_cannot_be_loaded_names_the_install_line(tmp_path: Path, fau
     assert done.returncode == 2
     assert done.stderr.startswith(f"mlx-gpt: MLX cannot be loaded ({fault}); pip install ")
     assert done.stderr.count("\n") == 1
+
+
+def test_a_folder_that_cannot_be_looked_into_holds_no_library(tmp_path: Path):
+    assert files_in(tmp_path / "none") == []
+    (tmp_path / "file").touch()
+    assert files_in(tmp_path / "file") == []
+    assert files_in(tmp_path) == [tmp_path / "file"]

@@ -247,7 +247,8 @@ def test_a_shorter_context_is_kept(capsys: pytest.CaptureFixture[str]) -> None:
     assert did(capsys, "import", "theirs", "--as", "s", "--context", "9")["context_length"] == 9
     assert find_model("s").gpt.positions.weight.shape == (9, 32)
     assert "only 48 positions" in refused(capsys, "import", "theirs", "--context", "99")
-    assert "--context -1" in refused(capsys, "import", "theirs", "--context", "-1")
+    for none in ("-1", "0"):
+        assert f"--context {none}" in refused(capsys, "import", "theirs", "--context", none)
 
 
 # Training on
@@ -379,7 +380,8 @@ def test_quantised_copies_sample_and_stay_close(
         path = did(capsys, "export", "m", "--to", to, "--quantize", bits)["path"]
         back = find_model(path)
         gaps.append(float(mx.abs(back.gpt(IDS) - logits).max()))
-        assert did(capsys, "sample", path, "Ha", "--max-tokens", "3")["finish"] == "length"
+        words = ("sample", path, "Ha", "--max-tokens", "3", "--seed", "1")
+        assert did(capsys, *words)["finish"] == "length"
         assert "is a quantised copy" in refused(capsys, "train", path, "text.txt")
         assert "quantised copy already" in refused(capsys, "export", path, "--to", "hf")
     assert 0 < gaps[0] < 0.1 < gaps[1] < 3
@@ -427,3 +429,16 @@ def test_the_commands_speak_both_languages(capsys: pytest.CaptureFixture[str]) -
     assert "sigue entrenándolo" in spoken.err
     assert main(["export", "theirs", "--to", "gguf", "--lang", "en"]) == 0
     assert "theirs.gguf: " in capsys.readouterr().out
+
+
+def test_a_path_with_controls_does_nothing_to_the_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    foreign()
+    assert main(["import", "theirs", "--as", "own", "--out", "a\x1b[31mb"]) == 0
+    told = capsys.readouterr()
+    assert told.out.startswith("a␛[31mb/own: ")
+    assert "mlx-gpt train 'a␛[31mb/own' FILE" in told.err
+    folder = "a\x1b[31mb/own"
+    assert main(["export", folder, "--to", "safetensors", "--out", "\x1b[0m"]) == 0
+    assert capsys.readouterr().out.startswith("␛[0m: ")

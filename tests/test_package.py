@@ -41,7 +41,9 @@ def test_the_wheel_holds_the_two_packages_their_data_and_the_presets(wheel: Path
     held = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     sources = [path for package in ("mlx_gpt", "tui") for path in (ROOT / package).rglob("*.py")]
     wanted = {str(path.relative_to(ROOT)) for path in sources}
-    wanted |= {f"mlx_gpt/models/{path.name}" for path in (ROOT / "models").glob("*.toml")}
+    models = ROOT / "models"
+    given = [*models.glob("*.toml"), *(models / "small").iterdir()]
+    wanted |= {f"mlx_gpt/{path.relative_to(ROOT)}" for path in given}
     assert held == wanted | DATA | {f"tui/demo/{name}" for name in DEMO}
 
 

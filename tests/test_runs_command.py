@@ -262,3 +262,40 @@ def test_a_run_that_is_broken_on_purpose_is_marked(
     assert main(["runs", "--out", str(tmp_path), "--json"]) == 0
     breaks = {item["name"]: item["breaks"] for item in json.loads(capsys.readouterr().out)}
     assert breaks == {"sound": [], "loose": ["model.causal=false"]}
+
+
+def test_a_run_that_cannot_be_read_does_not_hide_the_others(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    metrics = root / "stories" / "metrics.jsonl"
+    metrics.unlink()
+    metrics.mkdir()
+    assert main(["runs"]) == 0
+    told = capsys.readouterr()
+    assert "stories-2  interrupted" in told.out
+    assert f"! stories is left out; {metrics.relative_to(root.parent)}: Is a directory" in told.err
+
+
+def test_a_name_with_a_line_break_stays_on_its_line(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (root / "stories").rename(root / "two\nlines")
+    assert main(["runs"]) == 0
+    assert "\ntwo⏎lines  finished" in capsys.readouterr().out
+
+
+def test_a_link_to_a_run_is_not_removed_with_what_it_leads_to(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (root / "link").symlink_to("stories")
+    assert main(["runs", "rm", "link", "--yes"]) == 2
+    assert "link is a link to " in capsys.readouterr().err
+    assert (root / "stories" / "metrics.jsonl").exists()
+
+
+@pytest.mark.parametrize("seconds", ["0", "-1", "nan"])
+def test_ctl_does_not_wait_for_no_time(
+    seconds: str, living: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["ctl", str(living), "save", "--timeout", seconds]) == 2
+    assert f"--timeout {seconds}: must be above 0 seconds" in capsys.readouterr().err

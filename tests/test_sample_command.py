@@ -87,12 +87,14 @@ def test_nothing_named_is_the_newest_run_with_a_checkpoint(run: Run) -> None:
     assert find_model(None).source == "made, step 10"
 
 
-def test_without_a_run_the_way_to_one_is_told(
+def test_without_a_run_the_small_model_is_used_and_the_way_to_a_run_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(UserError, match="train one first: mlx-gpt train"):
-        find_model(None)
+    model = find_model(None)
+    assert model.source.startswith("small")
+    assert "train your own: mlx-gpt train" in model.notes[0]
+    assert model.gpt.config == find_model("small").gpt.config
 
 
 def test_an_unknown_model_is_refused_with_the_nearest_name(run: Run) -> None:
@@ -236,7 +238,9 @@ def test_a_dash_reads_the_prompt_from_stdin(
 
 
 def test_a_lone_surrogate_is_refused(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "surrogate" in said(capsys, "sample", "made", "a\udc80", code=2)[1]
+    # What the shell hands over as \udc80 is a byte that is not UTF-8.
+    assert "not UTF-8 (byte 1)" in said(capsys, "sample", "made", "a\udc80", code=2)[1]
+    assert "surrogate" in said(capsys, "sample", "made", "a\ud800", code=2)[1]
 
 
 def test_a_diverged_model_is_refused(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
@@ -350,3 +354,19 @@ def test_a_stride_that_would_leave_tokens_out_is_refused(
     assert (
         "outside 1 to 16" in said(capsys, "eval", "made", "text.txt", "--stride", stride, code=2)[1]
     )
+
+
+def test_more_samples_than_fit_into_memory_are_refused(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    err = said(capsys, "sample", "made", "a", "-n", str(10**20), code=2)[1]
+    assert f"-n {10**20} needs about " in err
+    assert "ask for fewer at a time" in err
+
+
+@pytest.mark.parametrize("facts", ["[1]", '"text"', "{}", "3"])
+def test_eval_does_without_the_facts_of_the_text_where_they_are_damaged(
+    facts: str, run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run.data_json.write_text(facts, encoding="utf-8")
+    assert "perplexity" in said(capsys, "eval", "made")[0]

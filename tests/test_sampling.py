@@ -300,7 +300,7 @@ def test_a_long_prompt_is_read_in_pieces_and_once_for_all_samples() -> None:
 
 @pytest.mark.parametrize(
     ("length", "limit", "room"),
-    [(0, 8, 8), (1, 1024, 256), (255, 1024, 256), (256, 1024, 512), (600, 1000, 1000)],
+    [(0, 8, 8), (1, 1024, 64), (63, 1024, 64), (64, 1024, 128), (600, 1000, 1000)],
 )
 def test_room_grows_by_doubling_up_to_the_context(length: int, limit: int, room: int) -> None:
     assert room_for(length, limit) == room

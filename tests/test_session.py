@@ -11,6 +11,7 @@ from typing import Any
 
 from mlx_gpt.device import mx
 
+import numpy as np
 import pytest
 
 from mlx_gpt import checkpoint
@@ -92,7 +93,7 @@ def acks(run: Run) -> dict[str, dict[str, Any]]:
 
 def weights(session: Session) -> dict[str, bytes]:
     arrays = session.learner.params | session.learner.optimizer_arrays()
-    return {name: bytes(memoryview(array)) for name, array in arrays.items()}
+    return {name: np.array(array).tobytes() for name, array in arrays.items()}
 
 
 def tree_hash(folder: Path) -> str:

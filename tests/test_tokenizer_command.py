@@ -121,3 +121,27 @@ def test_a_vocabulary_too_small_names_the_least(tmp_path: Path, capsys: pytest.C
     (tmp_path / "a.txt").write_text("hello", encoding="utf-8")
     words = ["train", str(tmp_path / "a.txt"), "--vocab-size", "100", "--json"]
     assert "at least 265" in answer(capsys, *words)["error"]
+
+
+def test_a_model_of_no_bytes_is_no_model(tmp_path: Path, capfd: pytest.CaptureFixture[str]):
+    (tmp_path / "empty.model").touch()
+    assert main(["tokenizer", "show", str(tmp_path / "empty.model")]) == 2
+    assert capfd.readouterr().err.count("\n") == 1  # nothing of SentencePiece's own
+
+
+@pytest.mark.parametrize("asked", [2**31 + 1, 2**62])
+def test_a_vocabulary_beyond_all_counting_is_the_largest_that_the_text_allows(
+    asked: int, model: str, tmp_path: Path
+):
+    out = tmp_path / "large.model"
+    words = [str(tmp_path / "a.txt"), "--vocab-size", str(asked), "--out", str(out)]
+    assert main(["tokenizer", "train", *words]) == 0
+    main(["tokenizer", "train", words[0], "--vocab-size", "9000", "--out", f"{out}2"])
+    assert load_tokenizer(str(out)).vocab_size == load_tokenizer(f"{out}2").vocab_size
+
+
+def test_a_tokenizer_that_cannot_be_written_leaves_no_half_file(model: str, tmp_path: Path):
+    (tmp_path / "taken.model" / "tokenizer.model").mkdir(parents=True)
+    words = [str(tmp_path / "a.txt"), "--out", str(tmp_path / "taken.model")]
+    assert main(["tokenizer", "train", *words]) == 2
+    assert not list(tmp_path.rglob("*.partial"))

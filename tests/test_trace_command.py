@@ -277,3 +277,27 @@ def test_a_long_prompt_is_cropped_aloud_and_an_empty_one_starts_a_text(run: Run,
     assert "the last 16 are traced" in err
     assert json.loads(out)["dims"]["T"] == 16
     assert json.loads(said(capsys, "trace", "made", "--json")[0])["input"]["ids"] == [[256]]
+
+
+def test_a_file_that_cannot_be_written_is_refused(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for option, name in (("--html", "taken"), ("--values", "taken.npz")):
+        Path(name).mkdir()
+        err = said(capsys, "trace", "made", "a", option, name, code=2)[1]
+        assert err == f"mlx-gpt: cannot write {option} {name}: Is a directory; name another\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["made", "a", "--tolerance", "1"], "--tolerance goes with trace diff A B"),
+        (["made", "a", "--prompt-b", ""], "--prompt-b goes with trace diff A B"),
+        (["diff", "made", "made", "a", "--tolerance", "nan"], "--tolerance nan: must be at least"),
+        (["diff", "made", "made", "a", "--tolerance", "-1"], "--tolerance -1.0: must be at least"),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(
+    words: list[str], message: str, run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert message in said(capsys, "trace", *words, code=2)[1]

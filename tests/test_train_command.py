@@ -3,6 +3,7 @@
 import argparse
 import contextlib
 import json
+import math
 import os
 import pty
 import re
@@ -16,11 +17,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from mlx_gpt import checkpoint
 from mlx_gpt.cli import main
 from mlx_gpt.commands.train import make_folder
+from mlx_gpt.commands.watch import Watcher
 from mlx_gpt.config import load
 from mlx_gpt.run import Run, Tail, acknowledged, hold_lock, is_alive, read, saved_steps, send, state
 
@@ -79,7 +82,7 @@ def content(run: Run) -> dict[str, Any]:
     """Everything in the newest checkpoint, the arrays as bytes."""
     whole = saved(run)
     arrays = whole.model | whole.optimizer
-    return {name: bytes(memoryview(array)) for name, array in arrays.items()} | whole.state
+    return {name: np.array(array).tobytes() for name, array in arrays.items()} | whole.state
 
 
 def strict(line: str) -> dict[str, Any]:
@@ -366,7 +369,7 @@ def test_a_finished_run_goes_on_only_with_a_word_on_its_curve(
 ) -> None:
     assert train() == 0
     before = a_run().config_toml.read_text()
-    assert "has finished its 5 steps" in refused(capsys, resume("mini"))
+    assert "has come to step 5, and train.steps = 5" in refused(capsys, resume("mini"))
     sentence = refused(capsys, resume("mini", "--steps", "8"))
     assert "--curve keep" in sentence
     assert "--curve stretch" in sentence
@@ -393,7 +396,9 @@ def test_the_curve_is_kept_or_stretched(curve: str, lowest: bool) -> None:
 def test_a_refused_resume_changes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
     assert train() == 0
     before = a_run().config_toml.read_text()
-    assert "finished its 3 steps" in refused(capsys, resume("--steps", "3", "--curve", "keep"))
+    assert "come to step 5, and train.steps = 3" in refused(
+        capsys, resume("--steps", "3", "--curve", "keep")
+    )
     with hold_lock(a_run()):
         words = ["--steps", "9", "--curve", "keep", "train.lr=0.5"]
         assert "in use" in refused(capsys, resume(*words))
@@ -666,4 +671,68 @@ def test_a_detached_resume_takes_its_settings_along(capsys: pytest.CaptureFixtur
     assert (config.lr, config.steps, config.decay_steps) == (0.5, 7, 5)
     late = subprocess.run(command("--resume", "mini", "--detach"), **QUIET)
     assert late.returncode == 2
-    assert "has finished its 7 steps" in late.stderr
+    assert "has come to step 7, and train.steps = 7" in late.stderr
+
+
+def test_a_folder_that_mlx_could_not_write_into_is_refused_before_the_training(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert "not valid Unicode" in refused(capsys, train("--out", "a\udcff"))
+    assert not list(here.glob("a*"))
+
+
+def test_the_command_to_go_on_with_is_one_that_a_shell_takes(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert train("--name", "two words") == 0
+    assert "next: mlx-gpt sample 'two words'" in capsys.readouterr().err
+
+
+def test_the_time_to_go_is_told_by_the_steps_after_the_first() -> None:
+    watcher = Watcher(as_json=False)
+    assert math.isnan(watcher.seconds_left(1, 101))
+    watcher.first = 1, time.monotonic() - 10
+    assert watcher.seconds_left(11, 101) == pytest.approx(90, rel=0.01)
+
+
+COMPILING = "compiling the training step for this CPU, once"
+
+
+def test_whether_a_run_is_compiled_is_decided_once_and_kept(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, here: Path
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(here / "kernels"))
+    assert train("--device", "cpu") == 0
+    assert load(a_run().config_toml).train.compile == "off"
+    assert COMPILING not in capsys.readouterr().err
+    assert train("--name", "on", "--device", "cpu", "train.compile=on") == 0
+    assert load(a_run("on").config_toml).train.compile == "on"
+    assert COMPILING in capsys.readouterr().err
+    losses = [
+        [record["loss"] for record in read(a_run(name).metrics) if "loss" in record]
+        for name in ("mini", "on")
+    ]
+    assert losses[1] == pytest.approx(losses[0], rel=1e-5)
+
+
+@pytest.mark.slow
+def test_on_a_cpu_the_compiling_is_announced_once_and_a_resumed_run_is_the_same(
+    here: Path,
+) -> None:
+    (here / "kernels").mkdir()
+    environment = {**os.environ, "TMPDIR": str(here / "kernels")}
+    environment.pop("MLX_DISABLE_COMPILE", None)
+    words = ["mini", "book.txt", *SMALL, "train.schedule=constant", "train.compile=on"]
+    words += ["train.eval_every=2"]
+
+    def run(*words: str) -> str:
+        done = subprocess.run(command("--device", "cpu", *words), env=environment, **QUIET)
+        assert done.returncode == 0, done.stderr
+        return done.stderr
+
+    said = [run(*words, "--name", name, "--steps", "4") for name in ("whole", "again")]
+    said += [run(*words, "--name", "part", "--steps", "2")]
+    said += [run("--resume", "part", "--steps", "4")]
+    assert [COMPILING in each for each in said] == [True, False, False, False]
+    assert content(a_run("whole")) == content(a_run("again"))
+    assert content(a_run("part")) == content(a_run("whole"))

@@ -282,11 +282,12 @@ def peak_bytes(model: ModelConfig, train: TrainConfig) -> int:
 
 
 def test_accumulation_needs_one_more_copy_of_the_gradient_at_most() -> None:
-    model = ModelConfig(vocab_size=64, context_length=32, d_model=64, n_layers=2, n_heads=2)
+    # Large enough that arrays of one number, and what the allocator rounds up, do not count.
+    model = ModelConfig(vocab_size=64, context_length=32, d_model=256, n_layers=4, n_heads=2)
     train = TrainConfig(steps=2, batch_size=4)
     once = peak_bytes(model, train)
     often = peak_bytes(model, dataclasses.replace(train, grad_accumulation=32))
-    assert often - once < 1.3 * 4 * inventory(model).total  # the scheduler varies a little
+    assert often - once < 4 * inventory(model).total
 
 
 @pytest.mark.parametrize(
@@ -334,7 +335,7 @@ def test_every_seed_and_step_has_a_key_of_its_own(seed: int) -> None:
     config = dataclasses.replace(TRAIN, seed=seed)
     subject = Learner(GPT(DROPPING, seed), config)
     keys = [key for step in (1, 2, 10**6) for key in subject.dropout_keys(step, 2)]
-    assert len({tuple(key.tolist()) for key in keys if key is not None}) == 6
+    assert len({tuple(np.array(key)) for key in keys if key is not None}) == 6
 
 
 def test_evaluation_drops_nothing_and_leaves_the_model_in_order() -> None:
@@ -379,7 +380,7 @@ def test_bfloat16_computes_small_and_keeps_weights_and_moments_whole() -> None:
     subject, steps = trained(precision="bfloat16", steps=30)
     arrays = [*subject.params.values(), *subject.optimizer_arrays().values()]
     assert {array.dtype for array in arrays} == {mx.float32}
-    used = [array for _, array in tree_flatten(subject.model.parameters())]
+    used = dict(tree_flatten(subject.model.parameters())).values()
     assert {array.dtype for array in used} == {mx.bfloat16}
     assert steps[-1].loss < steps[0].loss - 0.05
 

@@ -48,6 +48,8 @@ def run(args: argparse.Namespace) -> int:
     """Send the command, wait for its acknowledgement and say what happened."""
     if args.prompt is not None and args.command != "sample":
         raise UserError(f"{args.command} takes no prompt, but {args.prompt!r} was given; drop it")
+    if not args.timeout > 0:
+        raise UserError(f"--timeout {args.timeout:g}: must be above 0 seconds")
     chosen = find_run(args.name, args.out)
     if not is_alive(chosen):
         raise UserError(

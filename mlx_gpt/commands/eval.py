@@ -141,7 +141,7 @@ def trained_on(run: Run) -> str | None:
     """The hash of the text that a run was trained on, where it is known."""
     try:
         return json.loads(run.data_json.read_text(encoding="utf-8"))["sha256"]
-    except (OSError, ValueError, LookupError, TypeError):
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return None
 
 

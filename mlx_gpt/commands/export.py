@@ -90,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
     if args.json:
         terminal.emit({"path": str(path), "to": args.to, "bytes": size, "bits": args.quantize})
     else:
-        print(f"{path}: {terminal.size(size)}")
+        print(terminal.visible(f"{path}: {terminal.size(size)}"))
     return 0
 
 

@@ -1,6 +1,7 @@
 """`mlx-gpt import`: somebody else's model as one of ours."""
 
 import argparse
+import shlex
 from pathlib import Path
 
 from mlx_gpt.device import choose
@@ -46,7 +47,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--context",
         type=int,
-        default=0,
         metavar="N",
         help=say(
             "keep only the first N positions: less memory, same model within them",
@@ -58,11 +58,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Read the whole model, then write it as a model folder of ours."""
     choose(args.device)
-    if args.context < 0:
+    if args.context is not None and args.context < 1:
         raise UserError(f"--context {args.context}: give a number of positions above 0")
     source = locate(args.source)
     name = chosen_name(args.source, source, args.name)
-    stored, tokenizer = open_model(source, args.context)
+    stored, tokenizer = open_model(source, args.context or 0)
     folder = args.out / name
     with new_folder(folder) as unfinished:
         write_model(unfinished, stored, tokenizer, family_of(stored.config))
@@ -100,19 +100,21 @@ def report(folder: Path, stored: Stored, tokenizer: Tokenizer, *, as_json: bool)
         )
         return
     kind = f"{family.name}, " if family else ""
+    place = terminal.visible(str(folder))
+    name = shlex.quote(folder.name if folder.parent == Path("runs") else str(folder))
     print(
         say(
-            f"{folder}: {kind}{terminal.spaced(total)} parameters, context "
+            f"{place}: {kind}{terminal.spaced(total)} parameters, context "
             f"{config.context_length}, {config.vocab_size} tokens ({tokenizer.name})",
-            f"{folder}: {kind}{terminal.spaced(total)} parámetros, contexto "
+            f"{place}: {kind}{terminal.spaced(total)} parámetros, contexto "
             f"{config.context_length}, {config.vocab_size} tokens ({tokenizer.name})",
         )
     )
     terminal.note(
         say(
-            f"try it: mlx-gpt sample {folder.name} 'Once upon a time'; "
-            f"train it further: mlx-gpt train {folder.name} FILE",
-            f"pruébalo: mlx-gpt sample {folder.name} 'Había una vez'; "
-            f"sigue entrenándolo: mlx-gpt train {folder.name} ARCHIVO",
+            f"try it: mlx-gpt sample {name} 'Once upon a time'; "
+            f"train it further: mlx-gpt train {name} FILE",
+            f"pruébalo: mlx-gpt sample {name} 'Había una vez'; "
+            f"sigue entrenándolo: mlx-gpt train {name} ARCHIVO",
         )
     )

@@ -1,6 +1,7 @@
 """Finding and loading a model by name: a run, one of its checkpoints, or an untrained preset."""
 
 import argparse
+import contextlib
 from pathlib import Path
 from typing import NamedTuple
 
@@ -12,6 +13,7 @@ from mlx_gpt.config import (
     load,
     load_preset,
     nearest,
+    preset_folder,
     preset_names,
 )
 from mlx_gpt.errors import UserError
@@ -21,6 +23,8 @@ from mlx_gpt.language import say
 from mlx_gpt.model import GPT, load_arrays
 from mlx_gpt.run import Run, is_run, list_runs, saved_steps, updated
 from mlx_gpt.tokenizer import ByteTokenizer, Tokenizer
+
+SMALL = "small"  # the folder, beside the presets, of the model that comes with the project
 
 
 class Model(NamedTuple):
@@ -43,9 +47,10 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
         metavar=say("MODEL", "MODELO"),
         help=say(
             "a run or imported model (name or folder), a checkpoint folder, a .gguf file or a "
-            "preset; nothing: the newest run",
+            "preset; nothing: the newest run, or the small model that comes along",
             "una ejecución o un modelo importado (nombre o carpeta), una carpeta de checkpoint, un "
-            "archivo .gguf o un preajuste; nada: la ejecución más reciente",
+            "archivo .gguf o un preajuste; nada: la ejecución más reciente, o el modelo pequeño "
+            "que viene incluido",
         ),
     )
     parser.add_argument(
@@ -65,7 +70,8 @@ def add_model_arguments(parser: argparse.ArgumentParser) -> None:
 def find_model(name: str | None, *, root: Path = Path("runs"), which: str | None = None) -> Model:
     """The model of that name; a run hides a preset of the same name, being its trained form."""
     if name is None:
-        return from_run(newest_run(root), which)
+        newest = newest_run(root)
+        return from_run(newest, which) if newest else small_model(which)
     path = Path(name)
     if (path / checkpoint.STATE).is_file():
         if which:
@@ -76,6 +82,8 @@ def find_model(name: str | None, *, root: Path = Path("runs"), which: str | None
             return from_run(Run(folder), which)
         if name and (is_model_folder(folder) or is_gguf(folder)):
             return from_source(folder, which)
+    if name == SMALL:
+        return small_model(which)
     if name in preset_names():
         if which:
             raise UserError(f"the preset {name} is not trained: leave out --checkpoint {which}")
@@ -83,14 +91,18 @@ def find_model(name: str | None, *, root: Path = Path("runs"), which: str | None
     models = sorted({run.name for run in list_runs(root)} | set(model_names(root)))
     raise UserError(
         f"no model {name}{nearest(name, [*models, *preset_names()])} "
-        f"(models in {root}: {', '.join(models) or 'none'}; presets: {', '.join(preset_names())})"
+        f"(models in {root}: {', '.join(models) or 'none'}; "
+        f"presets: {', '.join(preset_names())}; the model that comes along: {SMALL})"
     )
 
 
 def model_names(root: Path) -> list[str]:
     """The folders in root that hold a model, be it of a run or from elsewhere."""
-    paths = root.iterdir() if root.is_dir() else ()
-    return sorted(path.name for path in paths if is_model_folder(path))
+    names: list[str] = []
+    for path in root.iterdir() if root.is_dir() else ():
+        with contextlib.suppress(PermissionError):  # one may not look into every folder
+            names += [path.name] if is_model_folder(path) else []
+    return sorted(names)
 
 
 def is_gguf(path: Path) -> bool:
@@ -98,12 +110,20 @@ def is_gguf(path: Path) -> bool:
     return path.suffix.lower() == ".gguf" and path.is_file()
 
 
-def newest_run(root: Path) -> Run:
+def newest_run(root: Path) -> Run | None:
     """The run that wrote last, of those that have something to load."""
     runs = [run for run in list_runs(root) if saved_steps(run)]
-    if not runs:
-        raise UserError(f"there is no trained model in {root}; train one first: mlx-gpt train")
-    return max(runs, key=updated)
+    return max(runs, key=updated, default=None)
+
+
+def small_model(which: str | None) -> Model:
+    """The model that comes with the project, trained on the built-in stories."""
+    note = say(
+        "This is the small model that comes along; train your own: mlx-gpt train",
+        "Este es el modelo pequeño incluido; entrena el tuyo: mlx-gpt train",
+    )
+    small = from_source(preset_folder() / SMALL, which)
+    return small._replace(notes=(note, *small.notes))
 
 
 def run_of(path: Path) -> Run:

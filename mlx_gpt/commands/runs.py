@@ -5,7 +5,7 @@ import json
 import sys
 import textwrap
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from mlx_gpt.run import (
     saved_steps,
     summary,
 )
-from mlx_gpt.terminal import duration, emit, note, table, visible
+from mlx_gpt.terminal import duration, emit, note, one_line, table, visible
 
 EXAMPLE = "mlx-gpt runs compare stories stories-2"
 LAST_EVENTS = 8
@@ -95,9 +95,19 @@ def run(args: argparse.Namespace) -> int:
 # list
 
 
+def summaries_in(root: Path) -> Iterator[Summary]:
+    """The runs in a folder at a glance; one that cannot be read does not hide the others."""
+    for each in list_runs(root):
+        try:
+            yield summary(each)
+        except OSError as error:
+            reason = f"{error.filename}: {error.strerror}"
+            note(say(f"! {each.name} is left out; {reason}", f"! se omite {each.name}; {reason}"))
+
+
 def show_list(root: Path, *, as_json: bool) -> None:
     """Every run in a folder, the one that wrote last on top."""
-    summaries = sorted(map(summary, list_runs(root)), key=lambda item: -item.updated)
+    summaries = sorted(summaries_in(root), key=lambda item: -item.updated)
     if as_json:
         emit([item._asdict() | {"breaks": list(breaks_of(item))} for item in summaries])
     elif summaries:
@@ -145,7 +155,7 @@ def heading() -> Sequence[str]:
 def row(item: Summary) -> Sequence[str]:
     """One run as cells."""
     return (
-        visible(item.name),
+        one_line(item.name),
         state_word(item.state),
         str(item.step) if item.steps is None else f"{item.step}/{item.steps}",
         number(item.val_loss),
@@ -269,7 +279,7 @@ def compare(first: Run, second: Run, *, as_json: bool) -> None:
             }
         )
         return
-    names = (visible(first.name), visible(second.name))
+    names = (one_line(first.name), one_line(second.name))
     settings = [
         (visible(key), *(visible(side(value)) for value in pair))
         for key, pair in differences.items()
@@ -368,7 +378,7 @@ def confirmed(chosen: Sequence[Run]) -> bool:
     """Whether the person at the terminal agrees; without one, only --yes does."""
     if not sys.stdin.isatty():
         raise UserError("rm asks before it deletes, and nobody is there to answer; add --yes")
-    names = ", ".join(visible(str(item.path)) for item in chosen)
+    names = ", ".join(one_line(str(item.path)) for item in chosen)
     question = say(f"Remove {names} for good? [y/N] ", f"¿Borrar {names} para siempre? [s/N] ")
     print(question, end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes", "s", "si", "sí")

@@ -8,15 +8,15 @@ import sys
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from mlx_gpt.device import choose, mx
+from mlx_gpt.device import choose, memory, mx
 
 from mlx_gpt.commands.models import Model, add_model_arguments, find_model
-from mlx_gpt.config import SampleConfig
+from mlx_gpt.config import ModelConfig, SampleConfig
 from mlx_gpt.errors import UserError
 from mlx_gpt.language import say
 from mlx_gpt.model import GPT
 from mlx_gpt.sampling import Clock, Sample, quantise, write
-from mlx_gpt.terminal import emit, has_color, note, visible
+from mlx_gpt.terminal import emit, given_text, has_color, note, size, visible
 from mlx_gpt.tokenizer import Tokenizer
 
 EXAMPLE = 'mlx-gpt sample stories "Once upon a time" -n 3 --temperature 0.7'
@@ -109,6 +109,7 @@ def run(args: argparse.Namespace) -> int:
     device = choose(args.device)
     model = find_model(args.model, root=args.out, which=args.checkpoint)
     request = understand(args, model)
+    check_room(args.n, model.config.model)
     shrink(model.gpt, args)
     for text in (*model.notes, *crop_notes(request, model), *slow_notes(args, device)):
         note(text)
@@ -126,7 +127,7 @@ def understand(args: argparse.Namespace, model: Model) -> Request:
     """The request with what was left out filled in: the run's settings and a fresh seed."""
     names = [field.name for field in dataclasses.fields(SampleConfig)]
     given = {name: value for name in names if (value := getattr(args, name)) is not None}
-    prompt = read_stdin() if args.prompt == "-" else args.prompt
+    prompt = given_text(args.prompt)
     return Request(
         prompt,
         model.tokenizer.encode(prompt),
@@ -135,16 +136,15 @@ def understand(args: argparse.Namespace, model: Model) -> Request:
     )
 
 
-def read_stdin() -> str:
-    """All of stdin, newline at the end included."""
-    content = sys.stdin.buffer.read()
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError as error:
+def check_room(n: int, config: ModelConfig) -> None:
+    """Refuse more samples at once than memory holds the keys, values and logits of."""
+    keys_and_values = 2 * config.n_layers * config.n_kv_heads * config.d_head
+    needed = 4 * n * (keys_and_values * config.context_length + 2 * config.vocab_size)
+    if needed > (limit := memory().limit):
         raise UserError(
-            f"the prompt on stdin is not UTF-8 (byte {error.start}); convert it first, "
-            "as in iconv -f latin1 -t utf-8"
-        ) from None
+            f"-n {n} needs about {size(needed)} of memory, and there are {size(limit)}; "
+            "ask for fewer at a time"
+        )
 
 
 def crop_notes(request: Request, model: Model) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """`mlx-gpt tokenizer`: train a tokenizer on text, look into it, and see what it does to a text."""
 
 import argparse
-import os
+import contextlib
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +11,7 @@ from mlx_gpt.data import prepare_tokenizer
 from mlx_gpt.errors import UserError
 from mlx_gpt.interop.folder import tokenizer_named
 from mlx_gpt.language import say
-from mlx_gpt.terminal import emit, note, progress, table, visible
+from mlx_gpt.terminal import emit, given_text, note, progress, table, visible
 from mlx_gpt.tokenizer import SentencePieceTokenizer, Tokenizer
 
 EXAMPLE = "mlx-gpt tokenizer train book.txt --vocab-size 2000 && mlx-gpt tokenizer show ."
@@ -98,8 +98,11 @@ def train(args: argparse.Namespace) -> None:
         emit({"model": str(out), "vocab_size": tokenizer.vocab_size, "notes": notes})
     else:
         print(
-            say(
-                f"{tokenizer.vocab_size} pieces in {out}", f"{tokenizer.vocab_size} piezas en {out}"
+            visible(
+                say(
+                    f"{tokenizer.vocab_size} pieces in {out}",
+                    f"{tokenizer.vocab_size} piezas en {out}",
+                )
             )
         )
 
@@ -114,6 +117,8 @@ def write(tokenizer: Tokenizer, out: Path) -> Path:
         partial.write_bytes(tokenizer.model)
         partial.replace(path)
     except OSError as error:
+        with contextlib.suppress(OSError):
+            partial.unlink()
         raise UserError(f"cannot write --out {path}: {error.strerror}") from None
     return path
 
@@ -169,20 +174,6 @@ def decode(args: argparse.Namespace) -> None:
         emit({"ids": args.ids, "text": text})
     else:
         print(visible(text) if sys.stdout.isatty() else text)
-
-
-def given_text(argument: str) -> str:
-    """The text of an argument or of stdin, which is UTF-8 whatever the locale says."""
-    try:
-        data = sys.stdin.buffer.read() if argument == "-" else os.fsencode(argument)
-    except UnicodeEncodeError:
-        return argument
-    try:
-        return data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise UserError(
-            f"TEXT is not UTF-8: the byte at offset {error.start} does not fit"
-        ) from None
 
 
 def piece_text(piece: bytes) -> str:

@@ -144,6 +144,7 @@ def run(args: argparse.Namespace) -> int:
         return trace_diff.compare(args)
     if args.rest:
         raise UserError(f"{args.rest[0]} is a word too many; put the prompt in quotation marks")
+    trace_diff.check_unused(args)
     choose(args.device)
     subject = understand(args.model, args.prompt, args.checkpoint, args)
     for text in subject.model.notes:
@@ -159,7 +160,7 @@ def run(args: argparse.Namespace) -> int:
     if args.values:
         store_values(found, Path(args.values))
     if args.html:
-        args.html.write_text(page(found, subject.tokens, subject.words), encoding="utf-8")
+        store_page(page(found, subject.tokens, subject.words), args.html)
         note(say(f"written: {args.html}", f"escrito: {args.html}"))
     if args.json:
         emit_trace(found, cone, sum_of, args.values)
@@ -183,7 +184,18 @@ def store_values(found: Trace, path: Path) -> None:
     arrays: dict[str, Any] = {row.name: row.value for row in found.rows if row.value is not None}
     if path.suffix != ".npz":
         raise UserError(f"--values {path}: the file is an .npz; name it so")
-    np.savez_compressed(path, **arrays)
+    try:
+        np.savez_compressed(path, **arrays)
+    except OSError as error:
+        raise UserError(f"cannot write --values {path}: {error.strerror}; name another") from None
+
+
+def store_page(text: str, path: Path) -> None:
+    """Write the page."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"cannot write --html {path}: {error.strerror}; name another") from None
 
 
 def emit_trace(

@@ -30,10 +30,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def check_unused(args: argparse.Namespace) -> None:
+    """Refuse options about B where there is none."""
+    for option in ("checkpoint_b", "dtype_b", "device_b", "prompt_b", "tolerance"):
+        if getattr(args, option) is not None:
+            raise UserError(f"--{option.replace('_', '-')} goes with trace diff A B")
+
+
 def compare(args: argparse.Namespace) -> int:
     """`trace diff A B [PROMPT]`: the rows of two traces, and the first past tolerance."""
     if not args.rest or len(args.rest) > 2:
         raise UserError('trace diff compares two: mlx-gpt trace diff A B "prompt"')
+    if args.tolerance is not None and not args.tolerance >= 0:
+        raise UserError(f"--tolerance {args.tolerance}: must be at least 0")
     prompt = args.rest[1] if len(args.rest) == 2 else ""
     a = side(args.prompt, prompt, args)
     b = side(args.rest[0], args.prompt_b if args.prompt_b is not None else prompt, second(args))

@@ -7,11 +7,10 @@ from typing import NamedTuple
 from mlx_gpt.device import mx
 
 from mlx_gpt.commands.models import Model, find_model
-from mlx_gpt.commands.sample import read_stdin
 from mlx_gpt.commands.trace_views import word
 from mlx_gpt.errors import UserError
 from mlx_gpt.language import say
-from mlx_gpt.terminal import note
+from mlx_gpt.terminal import given_text, note
 from mlx_gpt.tracer import trace
 from mlx_gpt.traces import Trace
 
@@ -35,7 +34,7 @@ def understand(
 ) -> Subject:
     """The model by name, and the prompt as its tokens: the last ones, if there are too many."""
     model = find_model(name, root=args.out, which=checkpoint)
-    text = read_stdin() if prompt == "-" else prompt
+    text = given_text(prompt)
     ids = model.tokenizer.encode(text) or [model.tokenizer.end_id]
     limit = model.config.model.context_length
     if len(ids) > limit:

@@ -22,6 +22,7 @@ from mlx_gpt.config import (
     Config,
     DataConfig,
     dump,
+    encodable,
     load,
     load_preset,
     nearest,
@@ -193,10 +194,13 @@ def fit_vocabulary(config: Config, tokenizer: Tokenizer) -> Config:
 
 def begin(args: argparse.Namespace) -> tuple[Run, Config, Tokens, Tokenizer]:
     """Prepare tokenizer and tokens of a new run; its folder appears only when they are there."""
+    encodable("--out", args.out)  # MLX could save nothing there
     request = sort_words(args.words, Path(args.out))
     config = choose_config(request, args)
     if args.name is not None and os.path.lexists(Path(args.out) / check_name(args.name)):
         raise name_taken(args)
+    if request.start and device.kind() == "cpu" and not config.train.grad_checkpoint:
+        device.widen_layers()  # before MLX's first evaluation, which reads the weights
     start = read_start(request.start, config.model) if request.start else None
     if start:
         config, tokenizer, notes = fitted(config, start), start.tokenizer, ()
@@ -434,8 +438,9 @@ def check_unfinished(session: Session) -> None:
     train = session.config.train
     if session.step >= train.steps:
         raise UserError(
-            f"run {session.run.name} has finished its {train.steps} steps; "
-            "give more with --steps N and --curve keep or stretch"
+            f"run {session.run.name} has come to step {session.step}, and train.steps = "
+            f"{train.steps}: nothing is left to do; give more with --steps N "
+            "and --curve keep or stretch"
         )
     if session.early():
         raise UserError(

@@ -1,6 +1,7 @@
 """How a training looks on the command line: plan, progress line, samples, end; or JSON lines."""
 
 import math
+import shlex
 import shutil
 import sys
 import time
@@ -32,7 +33,8 @@ class Watcher:
         self.plan: Plan | None = None
         self.val_loss = math.nan
         self.timed = False
-        self.began = self.told_at = time.monotonic()
+        self.first: tuple[int, float] | None = None  # step and time of the first line
+        self.told_at = time.monotonic()
 
     def show(self, event: Event) -> None:
         """One event."""
@@ -65,17 +67,16 @@ class Watcher:
         if self.plan is None:
             return ""
         in_runs = Path(self.plan.path) == Path("runs") / self.plan.run
-        return self.plan.run if in_runs else self.plan.path
+        return shlex.quote(self.plan.run if in_runs else self.plan.path)
 
     def progress(self, event: Progress) -> None:
         """The line that is rewritten; where nobody watches, a line now and then."""
         if self.plan is None:
             return
-        taken = event.step - self.plan.done
-        elapsed = time.monotonic() - self.began
-        left = elapsed / taken * (self.plan.steps - event.step)
+        left = self.seconds_left(event.step, self.plan.steps)
         line = progress_text(event, self.plan.steps, self.val_loss, left)
-        if not self.timed and taken >= TIMED_STEPS:
+        taken = event.step - self.plan.done
+        if not self.timed and taken >= TIMED_STEPS and math.isfinite(left):
             self.timed = True
             terminal.note(
                 say("about ", "unos ") + terminal.duration(left) + say(" to go", " por delante")
@@ -85,6 +86,15 @@ class Watcher:
         elif time.monotonic() - self.told_at > QUIET_SECONDS:
             self.told_at = time.monotonic()
             terminal.note(line)
+
+    def seconds_left(self, step: int, steps: int) -> float:
+        """By the pace since the first line: the first step may have waited for a compiler."""
+        now = time.monotonic()
+        if self.first is None:
+            self.first = step, now
+            return math.nan
+        first_step, began = self.first
+        return (now - began) / (step - first_step) * (steps - step)
 
     def evaluation(self, event: Evaluation) -> None:
         """The losses side by side."""
@@ -133,7 +143,7 @@ def progress_text(event: Progress, steps: int, val_loss: float, left: float) -> 
         f"val {val_loss:.3f}" if math.isfinite(val_loss) else "",
         f"lr {event.lr:.1e}".replace("e-0", "e-"),
         f"{event.tokens_per_second:,.0f} tok/s".replace(",", " "),
-        terminal.duration(left),
+        terminal.duration(left) if math.isfinite(left) else "",
         terminal.size(event.peak_memory),
     ]
     given = [part for part in parts if part]

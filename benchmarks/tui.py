@@ -1,0 +1,227 @@
+"""What the terminal app costs: start, idling, following, opening a long run, keys, quitting.
+
+Run `python benchmarks/tui.py`; it prints one JSON line a figure, with the limit it should keep.
+CPU times are those of the app's process alone, driven through a pseudo-terminal.
+"""
+
+import contextlib
+import fcntl
+import json
+import os
+import pty
+import re
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from mlx_gpt.config import Config, dump
+from mlx_gpt.run import Run, append, hold_lock
+
+ROOT = Path(__file__).parent.parent
+TICKS = os.sysconf("SC_CLK_TCK")
+LONG = 100_000
+
+
+class Figure(NamedTuple):
+    """A measured figure and the most it may be."""
+
+    name: str
+    value: float
+    limit: float
+    unit: str
+
+
+def step_record(step: int) -> dict[str, object]:
+    """A logged step as the trainer writes it."""
+    loss = 2 + 4 / (1 + step / 300) + 0.1 * ((step * 7919) % 13) / 13
+    return {
+        "kind": "step",
+        "time": 1.7e9 + step / 10,
+        "step": step,
+        "loss": loss,
+        "loss_min": loss - 0.05,
+        "loss_max": loss + 0.05,
+        "lr": 1e-3,
+        "grad_norm": 0.5,
+        "tokens_per_second": 10000.0,
+        "active_memory": 10_000_000,
+        "peak_memory": 20_000_000,
+        "averaged": 1,
+    }
+
+
+def made_run(root: Path, name: str, steps: int) -> Run:
+    """A run folder with so many logged steps."""
+    run = Run(root / name)
+    run.path.mkdir(parents=True)
+    run.data_json.write_text("{}", encoding="utf-8")
+    run.config_toml.write_text(dump(Config()), encoding="utf-8")
+    append(run.events, {"kind": "started", "time": 1.7e9, "step": 0, "steps": 2 * LONG})
+    lines = "".join(json.dumps(step_record(step)) + "\n" for step in range(1, steps + 1))
+    run.metrics.write_text(lines, encoding="utf-8")
+    return run
+
+
+class Terminal:
+    """The app in a pseudo-terminal of 120 columns and 40 rows."""
+
+    def __init__(self, root: Path, *arguments: str) -> None:
+        self.master, slave = pty.openpty()
+        fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+        command = [sys.executable, "-m", "tui.cli", "tui", "--out", str(root), *arguments]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color"}
+        self.process = subprocess.Popen(
+            command, stdin=slave, stdout=slave, stderr=slave, env=environment, cwd=root
+        )
+        os.close(slave)
+        self.seen = b""
+        self.reader = threading.Thread(target=self.read, daemon=True)
+        self.reader.start()
+
+    def read(self) -> None:
+        """Take in what the app draws, as a terminal would."""
+        with contextlib.suppress(OSError):
+            while chunk := os.read(self.master, 1 << 16):
+                self.seen += chunk
+
+    def cpu(self) -> float:
+        """CPU seconds of the process so far."""
+        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / TICKS
+
+    def wait_for(self, text: str, seconds: float = 30) -> float:
+        """Seconds until this text has been drawn."""
+        began = time.monotonic()
+        while text not in visible(self.seen):
+            if time.monotonic() - began > seconds:
+                raise TimeoutError(f"{text!r} was never drawn: {visible(self.seen)[-300:]}")
+            time.sleep(0.005)
+        return time.monotonic() - began
+
+    def press(self, keys: str) -> None:
+        """Type, forgetting what was drawn before."""
+        self.seen = b""
+        os.write(self.master, keys.encode())
+
+    def used(self, seconds: float) -> float:
+        """The share of a core that the app uses while one waits."""
+        before = self.cpu()
+        time.sleep(seconds)
+        return (self.cpu() - before) / seconds
+
+    def quit(self) -> float:
+        """Seconds from the key to the end of the process."""
+        began = time.monotonic()
+        os.write(self.master, b"q")
+        self.process.wait(30)
+        return time.monotonic() - began
+
+
+def visible(drawn: bytes) -> str:
+    """What was drawn, without escape sequences."""
+    return re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", drawn.decode(errors="replace"))
+
+
+@contextlib.contextmanager
+def opened(root: Path, *arguments: str) -> Iterator[Terminal]:
+    """The app, ended in any case."""
+    terminal = Terminal(root, *arguments)
+    try:
+        yield terminal
+    finally:
+        if terminal.process.poll() is None:
+            terminal.process.send_signal(signal.SIGKILL)
+        terminal.process.wait()
+
+
+def start_and_idle(root: Path) -> Iterator[Figure]:
+    """The table of one small run that nobody trains."""
+    with opened(root) as terminal:
+        terminal.wait_for("small")
+        yield Figure("start to first paint", terminal.cpu(), 0.6, "s of CPU")
+        time.sleep(2)
+        yield Figure("idle", terminal.used(10), 0.01, "of a core")
+        terminal.press("?")
+        yield Figure("key to answer", terminal.wait_for("Keys"), 0.1, "s")
+        terminal.press("\x1b")
+        time.sleep(0.5)
+        yield Figure("quit", terminal.quit(), 0.5, "s")
+
+
+def following(root: Path, run: Run) -> Iterator[Figure]:
+    """A run that logs ten lines a second."""
+    stop = threading.Event()
+
+    def write() -> None:
+        step = 2000
+        while not stop.wait(0.1):
+            step += 1
+            append(run.metrics, step_record(step))
+
+    with hold_lock(run), opened(root, "small") as terminal:
+        writer = threading.Thread(target=write)
+        writer.start()
+        terminal.wait_for("running")
+        time.sleep(2)
+        yield Figure("following 10 lines a second", terminal.used(10), 0.05, "of a core")
+        stop.set()
+        writer.join()
+
+
+def long_run(root: Path) -> Iterator[Figure]:
+    """A run of 100 000 logged steps, opened; a key pressed meanwhile."""
+    with opened(root, "long") as terminal:
+        terminal.wait_for("mlx-gpt")
+        before = terminal.cpu()
+        seconds = terminal.wait_for("100000/200000")
+        yield Figure("opening 100 000 steps", seconds, 1.5, "s")
+        yield Figure("opening 100 000 steps, CPU", terminal.cpu() - before, 1.5, "s of CPU")
+    with opened(root, "long") as terminal:
+        terminal.wait_for("/200000")
+        terminal.press("?")
+        yield Figure("key while a long run opens", terminal.wait_for("Keys"), 0.1, "s")
+
+
+def busy(root: Path, kind: Literal["small"]) -> Iterator[Figure]:
+    """A key while two processes keep both cores busy."""
+    spin = [sys.executable, "-c", "while True: pass"]
+    others = [subprocess.Popen(spin) for _ in range(2)]
+    try:
+        with opened(root, kind) as terminal:
+            terminal.wait_for("mlx-gpt")
+            time.sleep(2)
+            times = []
+            for key, text in (("?", "Keys"), ("\x1b", "samples"), ("?", "Keys")):
+                terminal.press(key)
+                times.append(terminal.wait_for(text))
+                time.sleep(0.5)
+            yield Figure("key while both cores are busy", min(times), 0.1, "s")
+    finally:
+        for other in others:
+            other.kill()
+            other.wait()
+
+
+def main() -> None:
+    """Measure everything."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        small = made_run(root, "small", 2000)
+        figures = [*start_and_idle(root), *following(root, small), *busy(root, "small")]
+        made_run(root, "long", LONG)
+        figures += long_run(root)
+    for figure in figures:
+        record = figure._asdict() | {"ok": figure.value <= figure.limit}
+        print(json.dumps(record | {"value": round(figure.value, 4)}))
+
+
+if __name__ == "__main__":
+    main()

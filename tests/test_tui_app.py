@@ -1,0 +1,300 @@
+"""What holds on every page: keys, help, palette, sizes, themes, leaving."""
+
+import os
+import random
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from made_runs import made_run, step_record, text_of
+from textual.command import CommandPalette
+from textual.widgets import Input
+
+from mlx_gpt.errors import UserError
+from mlx_gpt.language import say
+from mlx_gpt.run import Run, append, hold_lock, is_alive
+from tui.app import MlxGptApp, all_bindings, goes_on
+from tui.launch import Launch
+from tui.page import Page
+from tui.screens.dialogs import Reading
+
+ROOT = Path(__file__).parent.parent
+PAGES = ("runs", "train", "sample", "trace", "new")
+
+
+@pytest.fixture(autouse=True)
+def english(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(say, "language", "en")
+    monkeypatch.setattr("sys.platform", "linux")
+
+
+async def test_digits_go_to_the_pages(tmp_path: Path):
+    app = MlxGptApp(tmp_path, run=made_run(tmp_path))
+    async with app.run_test() as pilot:
+        for number, name in enumerate(PAGES, 1):
+            await pilot.press(str(number))
+            assert app.current_mode == name
+            assert isinstance(app.screen, Page)
+            assert name == app.screen.NAME
+        for number, name in enumerate(PAGES[:4], 6):
+            await pilot.press(f"f{number}")
+            assert app.current_mode == name
+
+
+async def test_a_click_on_a_name_goes_to_its_page(tmp_path: Path):
+    app = MlxGptApp(tmp_path, run=made_run(tmp_path))
+    async with app.run_test() as pilot:
+        await pilot.click("TopBar", offset=(12, 0))
+        await pilot.pause()
+        assert app.current_mode == "runs"
+
+
+async def test_a_click_on_a_key_does_what_it_says(tmp_path: Path):
+    app = MlxGptApp(tmp_path, run=made_run(tmp_path))
+    async with app.run_test(size=(80, 24)) as pilot:
+        bar = text_of(app.screen).split("\n")[-2:]
+        row = next(at for at, line in enumerate(bar) if " g chart" in line)
+        await pilot.click("KeyBar", offset=(bar[row].index(" g chart") + 3, row))
+        await pilot.pause()
+        assert "learning rate" in text_of(app.screen)
+
+
+@pytest.mark.parametrize("number", "125")
+async def test_help_names_every_key_of_the_page(tmp_path: Path, number: str):
+    app = MlxGptApp(tmp_path, run=made_run(tmp_path))
+    async with app.run_test(size=(120, 60)) as pilot:
+        await pilot.press(number)
+        page = app.screen
+        assert isinstance(page, Page)
+        names = {active.binding.description for active in page.active_bindings.values()}
+        await pilot.press("f1")
+        assert isinstance(app.screen, Reading)
+        content = app.screen.content.plain
+        ours = {b.id for b in all_bindings()[page.NAME]} - {"train.speed", "train.replay_step"}
+        from tui.i18n import t
+
+        assert [name for name in ours if t(f"tip.{name}") not in content] == []
+        assert names
+        await pilot.press("escape")
+        assert app.screen is page
+
+
+async def test_help_begins_with_what_has_the_focus(tmp_path: Path):
+    app = MlxGptApp(tmp_path, run=made_run(tmp_path))
+    async with app.run_test(size=(120, 40)) as pilot:
+        app.screen.query_one("#surprise").focus()
+        await pilot.press("question_mark")
+        assert isinstance(app.screen, Reading)
+        assert app.screen.content.plain.startswith("A fixed text from the validation part")
+
+
+async def test_the_palette_finds_commands_and_runs(tmp_path: Path):
+    made_run(tmp_path, "other")
+    app = MlxGptApp(tmp_path, run=made_run(tmp_path, "[b]mine"))
+    async with app.run_test(size=(100, 40)) as pilot:
+        await pilot.press("ctrl+p")
+        assert isinstance(app.screen, CommandPalette)
+        app.screen.query_one(Input).value = "open other"
+        await pilot.pause(0.5)
+        await pilot.press("enter")
+        await pilot.pause(0.2)
+        assert app.run_in_hand is not None
+        assert app.run_in_hand.name == "other"
+        await pilot.press("colon")
+        app.screen.query_one(Input).value = "chart (g)"
+        await pilot.pause(0.5)
+        await pilot.press("enter")
+        await pilot.pause(0.2)
+        assert "learning rate" in text_of(app.screen)
+
+
+@pytest.mark.parametrize("size", [(79, 24), (80, 23), (20, 5), (1, 1)])
+async def test_a_terminal_too_small_gets_one_sentence(tmp_path: Path, size: tuple[int, int]):
+    app = MlxGptApp(tmp_path, run=made_run(tmp_path))
+    async with app.run_test(size=size) as pilot:
+        await pilot.pause()
+        shown = text_of(app.screen)
+        assert "loss" not in shown
+        if size[0] >= 79:
+            assert f"{size[0]} columns and {size[1]} rows" in shown
+        await pilot.resize_terminal(80, 24)
+        await pilot.pause()
+        assert "loss" in text_of(app.screen)
+
+
+@pytest.mark.parametrize("number", "1235")
+async def test_nothing_is_cut_off_at_eighty_columns(tmp_path: Path, number: str):
+    app = MlxGptApp(tmp_path, run=made_run(tmp_path))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press(number)
+        await pilot.pause()
+        for widget in app.screen.query("*"):
+            if widget.display and widget.region.area and not widget.ancestors_with_self[1].is_modal:
+                assert app.screen.region.contains_region(widget.region) or widget.is_scrollable
+
+
+async def test_light_and_dark(tmp_path: Path):
+    app = MlxGptApp(tmp_path, run=made_run(tmp_path))
+    async with app.run_test() as pilot:
+        await pilot.press("T")
+        assert not app.current_theme.dark
+        await pilot.press("f3")
+        assert app.current_theme.dark
+
+
+@pytest.mark.parametrize("variable", ["NO_COLOR", "TEXTUAL_COLOR_SYSTEM"])
+async def test_without_colour_everything_is_still_said(
+    tmp_path: Path, variable: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv(variable, "standard")
+    app = MlxGptApp(tmp_path, run=made_run(tmp_path))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        shown = text_of(app.screen)
+        assert "✓ finished" in shown
+        assert "●" in shown
+
+
+async def test_q_leaves_and_a_training_goes_on(tmp_path: Path):
+    run = made_run(tmp_path, end=None)
+    app = MlxGptApp(tmp_path, run=run)
+    with hold_lock(run):
+        async with app.run_test() as pilot:
+            await pilot.press("q")
+        assert is_alive(run)
+        assert goes_on(app) == "stories: the training goes on; mlx-gpt tui shows it again"
+    assert goes_on(app) is None
+
+
+async def test_a_living_run_is_found_again(tmp_path: Path):
+    made_run(tmp_path, "newer")
+    run = made_run(tmp_path, "alive", end=None)
+    os.utime(run.metrics, (0, 0))
+    with hold_lock(run):
+        app = MlxGptApp(tmp_path)
+        async with app.run_test() as pilot:
+            await pilot.pause()
+            assert app.current_mode == "train"
+            assert app.run_in_hand is not None
+            assert app.run_in_hand.name == "alive"
+
+
+async def test_a_refused_training_is_said_in_words(tmp_path: Path):
+    app = MlxGptApp(tmp_path / "runs")
+    async with app.run_test() as pilot:
+        launch = app.launch(["mlx-gpt", "train", "nosuch", "--out", str(tmp_path / "runs")])
+        launch.process.wait(60)
+        app.tick()
+        await pilot.pause()
+        messages = [note.message for note in app._notifications]
+        assert "no preset and no file nosuch" in messages[-1]
+        assert app.launches == []
+
+
+async def test_a_training_that_has_begun_is_taken_in_hand(tmp_path: Path):
+    run = made_run(tmp_path, "begun", end=None)
+    app = MlxGptApp(tmp_path)
+    async with app.run_test() as pilot:
+        await pilot.press("1")
+        launch = app.launch(["mlx-gpt", "--version"])
+        launch.process.wait(60)
+        launch.output.write_text(f'{{"run": "begun", "path": "{run.path}", "pid": 1}}\n')
+        app.tick()
+        await pilot.pause()
+        assert app.current_mode == "train"
+        assert app.run_in_hand is not None
+        assert app.run_in_hand.name == "begun"
+
+
+def test_a_launch_that_says_nothing_has_its_last_words():
+    launch = Launch(["mlx-gpt", "train", "--nosuch"])
+    launch.process.wait(60)
+    assert launch.finished()
+    with pytest.raises(UserError, match="nosuch"):
+        launch.run_path()
+    launch.close()
+
+
+def test_the_app_imports_neither_mlx_nor_what_needs_it():
+    code = (
+        "import sys\nfrom tui.app import all_bindings\nall_bindings()\n"
+        "print(sorted({'mlx', 'sentencepiece', 'mlx_gpt.model'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "[]\n", done.stderr
+
+
+def test_the_command_refuses_where_there_is_no_terminal():
+    done = subprocess.run(
+        [sys.executable, "-m", "tui.cli", "tui"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        stdin=subprocess.DEVNULL,
+    )
+    assert done.returncode == 2
+    assert "tui needs a terminal" in done.stderr
+
+
+STORMS = int(os.environ.get("MLX_GPT_STORMS", "3"))  # a storm takes half a minute
+STORM = [*"pseXgvlo+-zZ0,.mkrRxfbD12345?nychT/ ", "left", "right", "up", "down", "enter", "escape"]
+STORM += ["tab", "shift+tab", "space", "backspace", "home", "end", "pageup", "f1", "f2", "f3"]
+
+
+async def storm(root: Path, seed: int, keys: int) -> None:
+    """Random keys over a living and a finished run; whatever happens, the app answers."""
+    chance = random.Random(seed)
+    run = made_run(root, "alive", steps=150, end=None)
+    made_run(root, "done")
+    app = MlxGptApp(root, run=run)
+    with hold_lock(run):
+        async with app.run_test(size=(100, 30)) as pilot:
+            for number in range(keys):
+                await pilot.press(chance.choice(STORM))
+                if number % 25 == 0:
+                    append(run.metrics, step_record(151 + number))
+                    app.tick()
+            await pilot.pause()
+            assert app.return_code is None
+
+
+@pytest.fixture
+def no_launches(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(MlxGptApp, "launch", lambda self, words: None)
+
+
+@pytest.mark.slow
+async def test_a_short_storm_of_keys(tmp_path: Path, no_launches: None):
+    await storm(tmp_path, 1, 120)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2, 2 + STORMS))
+async def test_storms_of_keys(tmp_path: Path, seed: int, no_launches: None):
+    await storm(tmp_path, seed, 500)
+
+
+async def test_opening_a_long_run_lets_keys_through(tmp_path: Path):
+    run = made_run(tmp_path, steps=0, end=None)
+    line = run.metrics.read_bytes()
+    import json
+
+    lines = [json.dumps(step_record(step)).encode() for step in range(1, 30_001)]
+    run.metrics.write_bytes(line + b"\n".join(lines) + b"\n")
+    app = MlxGptApp(tmp_path, run=Run(run.path))
+    async with app.run_test() as pilot:
+        longest = 0.0
+        feed = app.current
+        assert feed is not None
+        while feed.behind or not len(feed.steps):
+            began = time.process_time()
+            feed.poll()
+            longest = max(longest, time.process_time() - began)
+            await pilot.pause(0)
+        assert len(feed.steps) == 30_000
+        assert longest < 0.1

@@ -1,0 +1,170 @@
+"""Curves become text that keeps every spike and hides nothing in silence."""
+
+import math
+
+import numpy as np
+import pytest
+from made_runs import check_golden
+
+from tui.plot import (
+    MARKS,
+    Figure,
+    Look,
+    Marks,
+    Reference,
+    Series,
+    draw,
+    ema,
+    nearest_index,
+    short,
+    ticks,
+    view_of,
+)
+
+STEPS = np.arange(1, 401.0)
+
+
+def falling() -> Figure:
+    loss = 2 + 3.5 * np.exp(-STEPS / 80) + 0.05 * np.sin(STEPS)
+    loss[120] = np.nan
+    val_steps = STEPS[::80]
+    return Figure(
+        "loss",
+        (
+            Series("", "band", STEPS, loss, loss - 0.2, loss + 0.2),
+            Series("train", "train", STEPS, ema(loss, 0.9)),
+            Series("val", "val", val_steps, 2.1 + 3.4 * np.exp(-val_steps / 80), points=True),
+        ),
+        (Reference("ln V", 5.3), Reference("bigram", 2.4)),
+    )
+
+
+def text(figure: Figure, look: Look, width: int = 80, height: int = 12) -> str:
+    lines = ["".join(piece.text for piece in line) for line in draw(figure, look, width, height)]
+    assert {len(line) for line in lines[1:]} == {width}
+    return "\n".join(line.rstrip() for line in lines)
+
+
+@pytest.mark.parametrize("marks", MARKS)
+def test_the_chart_looks_as_it_was_looked_at(marks: Marks):
+    look = Look(marks=marks, cursor=200.0, log=marks == "blocks")
+    check_golden(f"chart_{marks}", text(falling(), look))
+
+
+def test_a_small_chart_still_has_its_curve():
+    shown = text(falling(), Look(), width=30, height=4)
+    assert len(shown.split("\n")) == 4
+    assert "●" in shown
+
+
+@pytest.mark.parametrize("weight", [0.5, 0.9, 0.995])
+def test_the_mean_is_the_debiased_recursion(weight: float):
+    values = np.random.default_rng(1).normal(size=3000)
+    values[[0, 7, 2000]] = np.nan
+    total, count, expected = 0.0, 0.0, []
+    for value in values:
+        known = math.isfinite(value)
+        total = weight * total + (value if known else 0)
+        count = weight * count + known
+        expected.append(total / count if count else math.nan)
+    np.testing.assert_allclose(ema(values, weight), expected, rtol=1e-9)
+
+
+def test_no_smoothing_is_the_curve_itself():
+    values = np.array([1.0, np.inf, 3.0])
+    np.testing.assert_array_equal(ema(values, 0), [1, np.nan, 3])
+    assert len(ema(np.empty(0), 0.9)) == 0
+
+
+def test_a_single_spike_among_many_steps_is_seen():
+    steps = np.arange(100_000.0)
+    loss = np.full(100_000, 2.0)
+    loss[54_321] = 9.0
+    shown = text(Figure("", (Series("", "band", steps, loss),)), Look())
+    top = shown.split("\n")[1]
+    assert len(top) - 1 == pytest.approx(8 + 71 * 0.54321, abs=1)
+    assert top[8:].strip() != ""
+
+
+def test_steps_that_are_no_number_are_marked_on_the_axis():
+    axis = text(falling(), Look()).split("\n")[-1]
+    assert axis.count("✗") == 1
+    assert abs(axis.index("✗") - (8 + 71 * 120 / 399)) <= 1
+
+
+def test_an_outlier_safe_range_says_how_many_it_hides():
+    loss = np.full(1000, 2.0) + np.linspace(0, 0.1, 1000)
+    loss[5] = 1000.0
+    figure = Figure("", (Series("", "band", np.arange(1000.0), loss),))
+    assert view_of(figure, Look()).y1 == 1000
+    view = view_of(figure, Look(robust=True))
+    assert view.y1 < 2.2
+    assert view.hidden == np.sum((loss < view.y0) | (loss > view.y1)) > 0
+    assert f"⋯{view.hidden}" in text(figure, Look(robust=True))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[], [math.nan], [3.0], [0.0, 0.0], [-1.0, -1.0], [1e-300, 1e300], [math.inf, 1.0, -math.inf]],
+)
+@pytest.mark.parametrize("log", [False, True])
+def test_odd_values_are_drawn_without_complaint(values: list[float], log: bool):
+    y = np.array(values)
+    figure = Figure("odd", (Series("it", "train", np.arange(len(y), dtype=float), y),))
+    for height in (2, 5, 12):
+        text(figure, Look(log=log, cursor=0.0), height=height)
+
+
+def test_a_logarithmic_axis_leaves_out_what_has_no_logarithm():
+    y = np.array([0.0, 1.0, 10.0, 100.0])
+    figure = Figure("", (Series("", "train", np.arange(4.0), y),))
+    view = view_of(figure, Look(log=True))
+    assert (view.y0, view.y1) == (1, 100)
+
+
+def test_the_title_gives_the_values_at_the_cursor():
+    figure = Figure("t", (Series("a", "train", np.array([1.0, 2.0]), np.array([5.0, 7.0])),))
+    assert "a 7" in text(figure, Look())
+    assert "a 5" in text(figure, Look(cursor=1.2))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "most", "expected"),
+    [(0, 10, 5, [0, 2, 4, 6, 8, 10]), (2.1, 5.6, 4, [3, 4, 5]), (1, 1, 4, []), (0, 1, 0, [])],
+)
+def test_ticks_are_round(low: float, high: float, most: int, expected: list[float]):
+    assert ticks(low, high, most) == pytest.approx(expected)
+
+
+def test_ticks_of_a_wide_logarithmic_axis_are_decades():
+    assert ticks(1e-4, 1, 5, log=True) == pytest.approx([1e-4, 1e-3, 1e-2, 1e-1, 1], rel=2)
+    assert len(ticks(1e-9, 1e9, 4, log=True)) <= 4
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (0, "0"),
+        (1.2345, "1.23"),
+        (123.4, "123"),
+        (1000, "1k"),
+        (12_345, "12.3k"),
+        (0.0005, "5e-4"),
+        (0.00025, "2.5e-4"),
+        (math.nan, "–"),
+        (-2.5, "-2.5"),
+        (3e12, "3T"),
+    ],
+)
+def test_short_numbers(value: float, shown: str):
+    assert short(value) == shown
+    assert len(short(value)) <= 7
+
+
+def test_bytes_have_units():
+    assert short(12_600_000, as_bytes=True) == "12.6MB"
+
+
+def test_the_nearest_step():
+    x = np.array([0.0, 10.0, 20.0])
+    assert [nearest_index(x, v) for v in (-5, 4, 6, 15, 99)] == [0, 0, 1, 1, 2]

@@ -1,0 +1,494 @@
+"""The page that talks to a model, by every key it has; and the odds that its dials re-shape."""
+
+import json
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+from mlx_gpt.device import mx
+
+import numpy as np
+import pytest
+from made_runs import check_golden, made_run, text_of
+from rich.cells import cell_len
+from small_model import small_run
+from textual.pilot import Pilot
+from textual.widgets import Static
+
+from mlx_gpt.config import SampleConfig
+from mlx_gpt.errors import UserError
+from mlx_gpt.language import Language, say
+from mlx_gpt.run import Record, append, hold_lock, read
+from mlx_gpt.sampling import filtered
+from tui.app import MlxGptApp
+from tui.dials import DIALS, turned
+from tui.history import read_prompts, remembered, write_prompts
+from tui.inside import Inside
+from tui.recorded import Recorded
+from tui.screens.sample import DEFAULTS, Sample
+from tui.screens.trace import Trace
+from tui.strand import Piece, Strand, piece_of, reshaped
+from tui.trainer import Trainer
+from tui.widgets.dial_row import DialRow
+from tui.widgets.prompt import Prompt
+from tui.widgets.rivals import Rivals
+from tui.widgets.token_text import TokenText, bits_of, wrapped
+
+PROMPT = "Once upon a time"
+
+
+@pytest.fixture(autouse=True)
+def settled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setattr(say, "language", "en")
+    monkeypatch.setenv("MLX_GPT_PROMPTS", str(tmp_path / "prompts.jsonl"))
+    monkeypatch.setenv("MLX_GPT_KEYMAP", str(tmp_path / "keymap.toml"))
+
+
+def recorded_app(folder: Path) -> MlxGptApp:
+    """The app over the recorded answers, without waiting between tokens."""
+    app = MlxGptApp(folder / "runs", model="demo")
+    app.insides[False] = Inside(Recorded(pace=0))
+    return app
+
+
+def page_of(pilot: Pilot[None]) -> Sample:
+    page = pilot.app.screen
+    assert isinstance(page, Sample)
+    return page
+
+
+async def settle(pilot: Pilot[None]) -> Sample:
+    """Until nothing more is being asked."""
+    await pilot.app.workers.wait_for_complete()
+    await pilot.pause()
+    return page_of(pilot)
+
+
+async def sampled(pilot: Pilot[None]) -> Sample:
+    """The page with a recorded sample on it."""
+    await pilot.press("3", "i")
+    page_of(pilot).query_one("#prompt", Prompt).value = PROMPT
+    await pilot.press("enter")
+    return await settle(pilot)
+
+
+def facts(page: Sample) -> str:
+    return str(page.query_one("#facts", Static).content)
+
+
+# The odds
+
+
+def piece_with(logits: np.ndarray, stored: int | None = None) -> Piece:
+    """A token whose rivals have these logits, perhaps not all of them stored."""
+    p = np.exp(logits - logits.max())
+    p = p / p.sum()
+    order = np.argsort(-p, kind="stable")[:stored]
+    return Piece(int(order[0]), "x", "x", float(p[order[0]]), order, p[order], ("x",) * len(order))
+
+
+def odds_of_mlx(logits: np.ndarray, settings: dict[str, Any]) -> np.ndarray:
+    """The same by the sampler itself."""
+    known = {name: settings[name] for name in ("temperature", "top_k", "top_p", "min_p")}
+    kept = filtered(mx.array(logits.astype(np.float32))[None], SampleConfig(**known))
+    return np.array(mx.softmax(kept, axis=-1))[0]
+
+
+SHAPES = [
+    {},
+    {"temperature": 0.3},
+    {"temperature": 2.0},
+    {"temperature": 0.0},
+    {"top_k": 1},
+    {"top_k": 7},
+    {"top_k": 500},
+    {"top_p": 0.5},
+    {"top_p": 0.05},
+    {"min_p": 0.1},
+    {"temperature": 0.6, "top_k": 20, "top_p": 0.9, "min_p": 0.02},
+]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("seed", range(3))
+def test_the_dials_shape_the_odds_as_the_sampler_does(shape: dict[str, Any], seed: int):
+    settings = DEFAULTS | {"temperature": 1.0} | shape
+    logits = np.random.default_rng(seed).normal(scale=3, size=50)
+    piece = piece_with(logits)
+    odds = reshaped(piece, 50, settings)
+    expected = odds_of_mlx(logits, settings)[piece.ids]
+    assert odds.exact
+    assert odds.ps == pytest.approx(expected, abs=2e-6)
+    assert odds.kept.tolist() == (expected > 0).tolist()
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.5])
+def test_rivals_that_are_not_stored_count_as_equally_likely(temperature: float):
+    logits = np.r_[np.linspace(4, 2, 10), np.full(90, -1.0)]
+    settings = DEFAULTS | {"temperature": temperature}
+    odds = reshaped(piece_with(logits, stored=10), 100, settings)
+    expected = odds_of_mlx(logits, settings)[:10]
+    assert not odds.exact
+    assert odds.ps == pytest.approx(expected, rel=1e-4)
+
+
+def test_a_filter_that_leaves_only_stored_rivals_is_exact_again():
+    logits = np.random.default_rng(0).normal(scale=3, size=100)
+    for shape in ({"top_k": 5}, {"top_p": 0.3}, {"min_p": 0.5}):
+        settings = DEFAULTS | {"temperature": 1.0} | shape
+        piece = piece_with(logits, stored=30)
+        odds = reshaped(piece, 100, settings)
+        assert odds.exact
+        assert odds.ps == pytest.approx(odds_of_mlx(logits, settings)[piece.ids], abs=1e-6)
+
+
+def test_a_branch_keeps_what_stood_before_and_puts_the_rival_there():
+    pieces = [
+        Piece(token, name, name, 0.5, np.array([token, 9]), np.array([0.5, 0.2]), (name, "é"))
+        for token, name in ((1, "a"), (2, "b"), (3, "c"))
+    ]
+    strand = Strand((7, 8), "xy", seed=4, pieces=pieces, finish="length")
+    branch = strand.branch(1, 1)
+    assert branch.prefix(2) == [7, 8, 1, 9]
+    assert [(piece.text, piece.chosen) for piece in branch.pieces] == [("a", False), ("é", True)]
+    assert (branch.pieces[1].p, branch.finish, strand.prefix(3)) == (0.2, "", [7, 8, 1, 2, 3])
+
+
+@pytest.mark.parametrize("dial", DIALS, ids=lambda dial: dial.name)
+def test_every_value_of_a_dial_is_one_that_the_sampler_takes(dial: Any):
+    value = float(dial.rungs[0])
+    for _ in dial.rungs:
+        if dial.name != "samples":
+            kind = type(getattr(SampleConfig(), dial.name))
+            SampleConfig(**{dial.name: kind(value)})
+        value = turned(dial, value, 1)
+    assert value == dial.rungs[-1] == turned(dial, value, 1)
+    for _ in dial.rungs:
+        value = turned(dial, value, -1)
+    assert value == dial.rungs[0]
+
+
+# The text on its lines
+
+
+def strand_of(*texts: str) -> Strand:
+    pieces = [
+        Piece(i, text, text or "‹C3›", 0.5, np.array([i]), np.array([0.5]), (text,))
+        for i, text in enumerate(texts)
+    ]
+    return Strand((), "", pieces=pieces)
+
+
+@pytest.mark.parametrize("width", [5, 8, 13, 40])
+def test_no_line_is_wider_than_its_column_and_nothing_is_lost(width: int):
+    texts = (
+        "One",
+        "two",
+        " three",
+        "four\n",
+        "\n",
+        " five",
+        " 日本語日本語",
+        "x" * 30,
+        "\t",
+        "end",
+    )
+    lines = wrapped(bits_of(strand_of(*texts), None), width)
+    assert all(sum(cell_len(bit.text) for bit in line) <= width for line in lines)
+    shown = "".join(bit.text for line in lines for bit in line)
+    assert shown == "".join(texts).replace("\n", "⏎").replace("\t", "⇥")
+
+
+def test_words_stay_whole_where_they_fit():
+    lines = wrapped(bits_of(strand_of("ab", "cd", " ef", "gh", " ij"), None), 6)
+    assert ["".join(bit.text for bit in line) for line in lines] == ["abcd", " efgh", " ij"]
+
+
+def test_control_characters_and_markup_of_a_model_are_shown_not_obeyed():
+    strand = strand_of("\x1b[31m", "[red]x[/red]", "\x07")
+    shown = "".join(bit.text for bit in bits_of(strand, None))
+    assert shown == "␛[31m[red]x[/red]␇"
+
+
+def test_a_token_that_is_half_a_character_shows_under_the_cursor_only():
+    strand = strand_of("a", "", "ñ")
+    assert "".join(bit.text for bit in bits_of(strand, None)) == "añ"
+    assert "".join(bit.text for bit in bits_of(strand, 1)) == "a‹C3›ñ"
+
+
+# The page
+
+
+@pytest.mark.parametrize("language", ["en", "es"])
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def test_the_page_looks_as_it_was_looked_at(
+    tmp_path: Path, size: tuple[int, int], language: Language
+):
+    say.language = language
+    app = recorded_app(tmp_path)
+    async with app.run_test(size=size) as pilot:
+        page = await sampled(pilot)
+        await pilot.press("left", "left", "left", "down")
+        await pilot.pause()
+        check_golden(f"sample_{size[0]}x{size[1]}_{language}", text_of(page))
+
+
+async def test_without_a_model_it_says_where_to_find_one(tmp_path: Path):
+    app = MlxGptApp(tmp_path / "runs")
+    async with app.run_test() as pilot:
+        await pilot.press("3")
+        assert "  1   the runs" in text_of(page_of(pilot))
+        for key in ("g", "r", "enter", "u", "left", "up", "plus", "v", "x"):
+            await pilot.press(key)
+        await pilot.app.workers.wait_for_complete()
+
+
+async def test_a_prompt_is_continued_and_each_token_keeps_its_rivals(tmp_path: Path):
+    app = recorded_app(tmp_path)
+    async with app.run_test() as pilot:
+        page = await sampled(pilot)
+        assert page.strand.text == PROMPT
+        assert len(page.strand.pieces) > 20
+        assert page.cursor == len(page.strand.pieces) - 1
+        assert "seed 7" in facts(page)
+        assert "tok/s" in facts(page)
+        rivals = page.query_one(Rivals).render().plain
+        assert "▶" in rivals
+        assert f"p {page.strand.pieces[-1].p:.4f}" in rivals
+
+
+async def test_left_right_home_and_end_move_over_the_tokens(tmp_path: Path):
+    app = recorded_app(tmp_path)
+    async with app.run_test() as pilot:
+        page = await sampled(pilot)
+        last = page.cursor
+        await pilot.press("left", "left", "right")
+        assert page.cursor == last - 1
+        await pilot.press("home")
+        assert page.cursor == 0
+        await pilot.press("left")
+        assert page.cursor == 0
+        await pilot.press("end", "right")
+        assert page.cursor == last
+
+
+async def test_up_and_down_choose_a_rival_and_a_click_a_token(tmp_path: Path):
+    app = recorded_app(tmp_path)
+    async with app.run_test() as pilot:
+        page = await sampled(pilot)
+        await pilot.press("home")
+        own = page.rival
+        await pilot.press("down", "down", "up")
+        assert page.rival == own + 1
+        await pilot.click(TokenText, offset=(len(PROMPT) + 2, 1))
+        assert page.cursor < 3
+        await pilot.click(Rivals, offset=(4, 3))
+        assert page.rival == 1
+
+
+async def test_turning_a_dial_reshapes_the_bars_without_asking_anyone(tmp_path: Path):
+    app = recorded_app(tmp_path)
+    async with app.run_test() as pilot:
+        page = await sampled(pilot)
+        await pilot.press("home")
+        before = page.choice()
+        app.insides.clear()  # whoever asks now would start a process
+        await pilot.press("d", "plus", "plus")
+        after = page.choice()
+        assert before is not None
+        assert after is not None
+        assert DIALS[page.dial].name == "top_k"
+        assert (before.odds.kept.sum(), after.odds.kept.sum()) == (len(before.piece.ps), 2)
+        assert "top-k 2" in page.query_one(DialRow).render().plain
+        await pilot.press("minus", "D", "minus")
+        assert page.settings["top_k"] == 1
+        assert page.settings["temperature"] == 0.75
+        await pilot.press("0")
+        assert page.settings == DEFAULTS
+        await pilot.click(DialRow, offset=(30, 0))
+        assert page.dial > 0
+
+
+async def test_several_samples_stand_side_by_side_and_v_goes_to_the_next(tmp_path: Path):
+    app = recorded_app(tmp_path)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("3", "D", "plus", "plus")
+        page = await sampled(pilot)
+        assert page.settings["samples"] == 3
+        assert len(page.strands) == 3
+        assert all(strand.pieces for strand in page.strands)
+        assert "1/3" in text_of(page)
+        await pilot.press("v", "v")
+        assert page.active == 2
+        await pilot.press("v")
+        assert page.active == 0
+
+
+async def test_prompts_of_the_past_come_back_even_another_day(tmp_path: Path):
+    app = recorded_app(tmp_path)
+    async with app.run_test() as pilot:
+        page = await sampled(pilot)
+        await pilot.press("i", "up")
+        assert page.query_one("#prompt", Prompt).value == PROMPT
+        await pilot.press("down", "escape")
+        assert isinstance(page.focused, TokenText)
+    other = recorded_app(tmp_path)
+    async with other.run_test() as pilot:
+        await pilot.press("3", "slash", "up")
+        assert page_of(pilot).query_one("#prompt", Prompt).value == PROMPT
+
+
+async def test_what_a_recording_cannot_answer_is_said_and_the_page_goes_on(tmp_path: Path):
+    app = recorded_app(tmp_path)
+    async with app.run_test(notifications=True) as pilot:
+        page = await sampled(pilot)
+        await pilot.press("home", "down", "enter")
+        await settle(pilot)
+        assert page.strand.finish == "failed"
+        assert any("Un día" in note.message for note in app._notifications)
+        await pilot.press("u")
+        assert page.strand.finish == "length"
+        assert len(page.strand.pieces) > 20
+
+
+async def test_the_command_line_gives_the_same_sample(tmp_path: Path):
+    app = recorded_app(tmp_path)
+    async with app.run_test() as pilot:
+        page = await sampled(pilot)
+        await pilot.press("d", "plus")
+        line = page.command_line()
+        assert line.startswith("mlx-gpt sample demo 'Once upon a time' ")
+        assert "--top-k 1" in line
+        assert "--seed 7" in line
+
+
+async def test_the_language_changes_under_a_sample(tmp_path: Path):
+    app = recorded_app(tmp_path)
+    async with app.run_test() as pilot:
+        page = await sampled(pilot)
+        await pilot.press("L")
+        await pilot.pause()
+        assert "semilla 7" in facts(page)
+        assert "quedan" in page.query_one(Rivals).render().plain
+
+
+# A real model
+
+
+async def test_a_real_model_is_sampled_branched_and_undone(tmp_path: Path):
+    run = small_run(tmp_path / "runs")
+    app = MlxGptApp(tmp_path / "runs", run=run)
+    async with app.run_test() as pilot:
+        await pilot.press("3", "i", "a", "b", "enter")
+        page = await settle(pilot)
+        assert page.strand.prompt == (97, 98)
+        assert "small, step 10" in facts(page)
+        first = [piece.id for piece in page.strand.pieces]
+        await pilot.press("home", "right", "down", "down")
+        rival = page.strand.pieces[1].ids[page.rival]
+        await pilot.press("b")
+        await settle(pilot)
+        assert [piece.id for piece in page.strand.pieces[:2]] == [first[0], rival]
+        assert page.strand.pieces[1].chosen
+        await pilot.press("u")
+        assert [piece.id for piece in page.strand.pieces] == first
+        await pilot.press("r")
+        await settle(pilot)
+        assert [piece.id for piece in page.strand.pieces] == first
+        await pilot.press("g")
+        await settle(pilot)
+        assert [piece.id for piece in page.strand.pieces] != first
+        await pilot.press("home", "x")
+        await app.workers.wait_for_complete()
+        assert isinstance(app.screen, Trace)
+        assert app.screen.inquiry.given.prompt == "ab" + page.strand.pieces[0].text
+
+
+async def test_space_stops_a_long_sample(tmp_path: Path):
+    run = small_run(tmp_path / "runs")
+    app = MlxGptApp(tmp_path / "runs", run=run)
+    async with app.run_test() as pilot:
+        await pilot.press("3")
+        page = page_of(pilot)
+        page.settings["max_tokens"] = 10**6
+        page.settings["top_k"] = 1
+        await pilot.press("i", "a", "enter")
+        while not page.strands or not page.strand.pieces:
+            await pilot.pause(0.02)
+        await pilot.press("space")
+        await settle(pilot)
+        assert page.strand.finish in ("stopped", "end")
+        assert not page.running
+
+
+# A living trainer
+
+
+class Answering:
+    """A trainer's part in a conversation, played by the test."""
+
+    def __init__(self, run: Any) -> None:
+        self.run = run
+
+    def tell(self, kind: str, command_id: str, **values: Any) -> None:
+        append(self.run.events, {"kind": kind, "id": command_id, **values})
+
+
+async def collect(stream: AsyncGenerator[Record, None]) -> list[Record]:
+    return [record async for record in stream]
+
+
+async def test_a_living_run_answers_itself_at_the_step_it_is_at(tmp_path: Path):
+    run = made_run(tmp_path / "runs", end=None)
+    app = MlxGptApp(tmp_path / "runs", run=run)
+    with hold_lock(run):
+        async with app.run_test() as pilot:
+            await pilot.press("3", "i", "H", "i", "enter")
+            while not run.control.exists():
+                await pilot.pause(0.02)
+            (command,) = read(run.control)
+            rivals = [[104, "h", 0.6], [105, "i", 0.3], [106, "j", 0.1]]
+            told = {"token": [104, "h", 0.6], "rivals": rivals}
+            trainer = Answering(run)
+            trainer.tell("ack", command["id"], ok=True)
+            trainer.tell("token", command["id"], text="h", tokens=[told])
+            trainer.tell("sample_end", command["id"], step=123, text="h", seed=command["seed"])
+            page = await settle(pilot)
+    assert (command["cmd"], command["prompt"]) == ("sample", "Hi")
+    assert command["top"] > 0
+    assert [piece.text for piece in page.strand.pieces] == ["h"]
+    assert "step 123" in page.facts()
+    choice = page.choice()
+    assert choice is not None
+    assert choice.piece.names == ("h", "i", "j")
+
+
+async def test_a_trainer_that_refuses_or_dies_is_quoted(tmp_path: Path):
+    run = made_run(tmp_path / "runs", end=None)
+    with pytest.raises(UserError, match="has ended"):
+        await collect(Trainer(run).stream("sample", prompt="a"))
+
+
+# What is kept
+
+
+def test_prompts_are_kept_once_each_and_the_newest_last(tmp_path: Path):
+    path = tmp_path / "deep" / "prompts.jsonl"
+    write_prompts(path, remembered(["a", "b\nc"], "a"))
+    assert read_prompts(path) == ["b\nc", "a"]
+    with path.open("a") as file:
+        file.write("half a li")
+    assert read_prompts(path) == ["b\nc", "a"]
+
+
+def test_prompts_that_cannot_be_kept_are_a_refusal_in_words(tmp_path: Path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(UserError, match="cannot keep prompts"):
+        write_prompts(tmp_path / "file" / "prompts.jsonl", ["a"])
+
+
+def test_the_record_of_a_token_becomes_a_piece_with_readable_rivals():
+    rivals = ((65, 10), ("A", "\n"), (0.75, 0.25))
+    piece = piece_of({"id": 65, "text": "A", "p": 0.75, "rivals": rivals}, str)
+    assert (piece.names, piece.ps.tolist()) == (("A", "\n"), [0.75, 0.25])
+    assert json.dumps(piece.ids.tolist()) == "[65, 10]"

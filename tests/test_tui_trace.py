@@ -1,0 +1,667 @@
+"""The page that steps through a model, by every key it has; and the parts it is made of."""
+
+import asyncio
+import base64
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from made_runs import check_golden, text_of
+from small_model import small_run
+from textual.pilot import Pilot
+from textual.widgets import Static
+
+from mlx_gpt.errors import UserError
+from mlx_gpt.language import Language, say
+from mlx_gpt.run import hold_lock
+from mlx_gpt.tracefile import from_json
+from mlx_gpt.traces import Row, Trace
+from tui.app import MlxGptApp
+from tui.grid import Grid
+from tui.heat import LEVELS, Table, bars, heatmap, levels_of, number_text
+from tui.inquiry import Edit, Given, Inquiry, row_request
+from tui.inside import DEMO, Inside
+from tui.quiz import judge
+from tui.recorded import Recorded, Recording, key_of, write_recording
+from tui.screens import trace as page_module
+from tui.screens.pick import Menu, Pick
+from tui.views import VIEWS
+from tui.walk import Walk
+from tui.widgets.pane import Pane
+from tui.widgets.prompt import Prompt
+from tui.widgets.row_tree import RowTree
+from tui.worker import ask
+
+PROMPT = "Once upon a time"
+Page = page_module.Trace
+
+
+@pytest.fixture(autouse=True)
+def settled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setattr(say, "language", "en")
+    monkeypatch.setenv("MLX_GPT_PROMPTS", str(tmp_path / "prompts.jsonl"))
+    monkeypatch.setenv("MLX_GPT_KEYMAP", str(tmp_path / "keymap.toml"))
+
+
+def recorded_app(folder: Path) -> MlxGptApp:
+    """The app over the recorded answers."""
+    app = MlxGptApp(folder / "runs", model="demo")
+    app.insides[False] = Inside(Recorded(pace=0))
+    return app
+
+
+async def settle(pilot: Pilot[None]) -> Page:
+    """Until nothing more is being asked."""
+    await pilot.app.workers.wait_for_complete()
+    await pilot.pause()
+    await pilot.app.workers.wait_for_complete()
+    await pilot.pause()
+    page = pilot.app.screen
+    assert isinstance(page, Page)
+    return page
+
+
+async def opened(pilot: Pilot[None]) -> Page:
+    """The page with the recorded trace on it."""
+    await pilot.press("4")
+    return await settle(pilot)
+
+
+def walk_of(page: Page) -> Walk:
+    assert page.walk is not None
+    return page.walk
+
+
+def facts(page: Page) -> str:
+    return str(page.query_one("#facts", Static).content)
+
+
+def pane(page: Page, name: str = "view") -> str:
+    return page.query_one(f"#{name}", Pane).shown.plain
+
+
+def title(page: Page, name: str = "view") -> str:
+    return str(page.query_one(f"#{name}", Pane).border_title)
+
+
+@pytest.fixture(scope="module")
+def trace() -> Trace:
+    """The recorded trace."""
+    answer = asyncio.run(ask(Recorded(), "trace", prompt=PROMPT))
+    return from_json(answer["trace"])
+
+
+# The walk
+
+
+def test_the_tree_holds_every_row_once_in_the_order_of_execution(trace: Trace):
+    walk = Walk(trace.rows)
+    assert [node.row for node in walk.nodes if node.row is not None] == list(range(len(trace.rows)))
+    tops = [node for node in walk.nodes if node.parent is None]
+    assert [node.first for node in tops[1:]] == [node.end for node in tops[:-1]]
+    labels = [node.label for node in tops]
+    assert labels == ["embedding", "block", "block", "block", "head", "loss", "sampling"]
+
+
+def test_stepping_passes_closed_groups_in_one_step_and_walks_through_open_ones(trace: Trace):
+    walk = Walk(trace.rows)
+    seen = [walk.node.label]
+    while walk.cursor != walk.visible()[-1]:
+        walk.step(1)
+        seen.append(walk.node.label)
+    assert seen == ["embedding", "block", "block", "block", "head", "loss", "sampling"]
+    walk.block(-1)
+    walk.block(-1)
+    assert walk.into()
+    assert walk.row.kind == "final_norm"
+    assert not walk.into()
+    walk.step(1)
+    assert walk.row.kind == "logits"
+    walk.out()
+    assert (walk.node.label, walk.cursor in walk.open) == ("head", False)
+    walk.step(-1)
+    assert walk.node.layer == 2
+
+
+def test_going_to_a_row_opens_what_is_around_it(trace: Trace):
+    walk = Walk(trace.rows)
+    walk.go("blocks.1.weights")
+    assert walk.row.name == "blocks.1.weights"
+    assert walk.cursor in walk.visible()
+    other = Walk(trace.rows)
+    other.follow(walk)
+    assert other.row.name == "blocks.1.weights"
+    before = other.cursor
+    other.go("no such row")
+    assert other.cursor == before
+
+
+# Tables
+
+
+def table_of(values: Any, *, shares: bool = False) -> Table:
+    array = np.array(values, float)
+    names = [str(i) for i in range(max(array.shape))]
+    return Table(array, names[: array.shape[0]], names[: array.shape[1]], shares)
+
+
+def test_levels_of_shares_go_by_their_root_and_others_by_the_largest():
+    assert levels_of(table_of([[0, 0.25, 1]], shares=True)).tolist() == [[0, 8, 16]]
+    assert levels_of(table_of([[-2, 0, 1, 2, np.nan]])).tolist() == [[0, 8, 12, 16, -1]]
+    assert levels_of(table_of([[0.0, 0.0]])).tolist() == [[LEVELS // 2] * 2]
+
+
+@pytest.mark.parametrize(
+    ("value", "shares", "text"),
+    [
+        (0.734, True, ".73"),
+        (0.0, True, " · "),
+        (1.0, True, "1.0"),
+        (-1.234, False, "-1.23"),
+        (12345.6, False, "12346"),
+        (-123456.0, False, "-1e+05"),
+        (-np.inf, False, "   -∞"),
+        (np.nan, False, "  nan"),
+    ],
+)
+def test_a_number_has_its_columns(value: float, shares: bool, text: str):
+    assert number_text(value, shares) == text
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 5), (10, 10), (12, 96), (200, 7), (64, 64)])
+@pytest.mark.parametrize("room", [(20, 6), (44, 14), (100, 30)])
+@pytest.mark.parametrize("colour", [True, False])
+def test_a_heatmap_stays_within_its_room(
+    shape: tuple[int, int], room: tuple[int, int], colour: bool
+):
+    values = np.random.default_rng(0).normal(size=shape)
+    table = Table(values, ["row"] * shape[0], ["col"] * shape[1])
+    content, window, mode = heatmap(table, *room, colour=colour)
+    lines = content.plain.split("\n")
+    assert len(lines) <= room[1]
+    assert max(len(line) for line in lines) <= room[0]
+    assert window.rows <= shape[0]
+    assert window.columns <= shape[1]
+    assert colour or mode in ("numbers", "signs")
+
+
+def test_numbers_are_shown_while_they_fit_then_blocks_then_half_blocks():
+    def mode(columns: int, rows: int = 4) -> str:
+        return heatmap(table_of(np.zeros((rows, columns)), shares=True), 44, 14)[2]
+
+    assert [mode(columns) for columns in (10, 13, 18, 40)] == ["numbers", "tight", "blocks", "half"]
+    assert mode(10, rows=20) == "half"
+
+
+def test_a_histogram_is_a_line_of_bars():
+    assert bars([0, 1, 7]) == " ▂█"
+    assert bars([]) == ""
+
+
+def row_of(axes: str, shape: tuple[int, ...]) -> Row:
+    stats: Any = None
+    return Row(0, "r", "q", 0, "attention", axes, shape, "float32", 0, 0, "", (), (), False, stats)
+
+
+def test_the_grid_shows_every_pair_of_axes_and_moves_along_the_others():
+    grid, row = Grid(), row_of("B n_heads T d_head", (2, 3, 4, 5))
+    numbers = np.arange(120, dtype=np.float32).reshape(2, 3, 4, 5)
+    answer = {"value": packed(numbers), "axes": None}
+    assert np.array_equal(grid.table(row, answer)[0], numbers[0, 0])
+    grid.move(row, 1)
+    assert np.array_equal(grid.table(row, answer)[0], numbers[0, 1])
+    assert grid.describe(row) == "B=0/2 ›n_heads=1/3 T:4 d_head:5"
+    grid.held += 1
+    grid.move(row, -1)
+    assert np.array_equal(grid.table(row, answer)[0], numbers[1, 1])
+    seen = set()
+    for _ in range(12):
+        table, names = grid.table(row, answer)
+        seen.add((tuple(names), table.shape))
+        grid.turn()
+    assert len(seen) == 12
+    assert (("d_head", "B"), (5, 2)) in seen
+
+
+def packed(numbers: np.ndarray) -> dict[str, Any]:
+    data = base64.b64encode(numbers.tobytes()).decode()
+    return {"shape": list(numbers.shape), "dtype": "float32", "data": data}
+
+
+def test_of_a_large_row_only_the_slice_is_asked_for():
+    assert "axes" not in row_request("q", (1, 4, 16, 8), (2, 3), [0, 1, 0, 0])
+    large = row_request("q", (1, 64, 1024, 64), (2, 3), [0, 5, 0, 0])
+    assert (large["axes"], large["index"]) == ([2, 3], [0, 5, 0, 0])
+
+
+# The quiz
+
+
+DIMS = {"B": 1, "T": 7, "S": 7, "d_model": 12, "n_heads": 3, "d_head": 4, "d_ff": 20, "V": 29}
+
+
+@pytest.mark.parametrize(
+    ("guess", "right"),
+    [
+        ("B n_heads T d_head", True),
+        ("b, H, t, hd", True),
+        ("1 3 7 4", True),
+        ("(1×3×T×4)", True),
+        ("B T n_heads d_head", False),
+        ("B T d_model", False),
+        ("1 3 7 5", False),
+        ("B n_heads T cats", False),
+    ],
+)
+def test_a_shape_may_be_guessed_in_names_or_numbers(guess: str, right: bool):
+    verdict = judge(guess, row_of("B n_heads T d_head", (1, 3, 7, 4)), DIMS)
+    assert verdict.right == right
+
+
+def test_a_wrong_axis_is_explained():
+    row = row_of("B n_heads T d_head", (1, 3, 7, 4))
+    words = judge("B T n_heads d_head", row, DIMS).words
+    assert "Axis 2 is n_heads = 3, heads, not T = 7" in words
+    assert "It has 4 axes, not 3" in judge("B T d_model", row, DIMS).words
+
+
+# The page
+
+
+@pytest.mark.parametrize("language", ["en", "es"])
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def test_the_page_looks_as_it_was_looked_at(
+    tmp_path: Path, size: tuple[int, int], language: Language
+):
+    say.language = language
+    app = recorded_app(tmp_path)
+    async with app.run_test(size=size) as pilot:
+        page = await opened(pilot)
+        walk_of(page).go("blocks.0.weights")
+        await pilot.press("a")
+        await settle(pilot)
+        check_golden(f"trace_{size[0]}x{size[1]}_{language}", text_of(page))
+
+
+@pytest.mark.parametrize("view", VIEWS)
+async def test_every_view_of_the_recording_looks_as_it_was_looked_at(tmp_path: Path, view: str):
+    app = recorded_app(tmp_path)
+    async with app.run_test(size=(100, 30)) as pilot:
+        page = await opened(pilot)
+        walk_of(page).go("blocks.0.weights")
+        page.action_look(view)
+        await settle(pilot)
+        await settle(pilot)
+        check_golden(f"view_{view}", text_of(page))
+
+
+async def test_without_a_model_it_says_where_to_find_one(tmp_path: Path):
+    app = MlxGptApp(tmp_path / "runs")
+    async with app.run_test() as pilot:
+        await pilot.press("4")
+        assert "  1   the runs" in text_of(app.screen)
+        for key in ("down", "right", "space", "v", "comma", "b", "o", "0", "z", "R", "w"):
+            await pilot.press(key)
+        await app.workers.wait_for_complete()
+        assert isinstance(app.screen, Page)
+
+
+async def test_the_first_trace_comes_by_itself_and_proves_every_row(tmp_path: Path):
+    app = recorded_app(tmp_path)
+    async with app.run_test() as pilot:
+        page = await opened(pilot)
+        assert "story, step 480 · 10 tokens" in facts(page)
+        tree = page.query_one(RowTree).render().plain.splitlines()
+        assert all(line.startswith("✓") for line in tree if line.strip())
+        assert "Ids become vectors" in pane(page, "row")
+
+
+async def test_the_keys_of_a_debugger_walk_through_the_model(tmp_path: Path):
+    app = recorded_app(tmp_path)
+    async with app.run_test() as pilot:
+        page = await opened(pilot)
+        walk = walk_of(page)
+        await pilot.press("down", "j")
+        assert walk.node.label == "attention"
+        await pilot.press("right")
+        assert walk.row.name == "blocks.0.norm1"
+        await pilot.press("down", "down", "k", "up")
+        assert walk.row.name == "blocks.0.norm1"
+        assert title(page, "row") == "norm1"
+        await pilot.press("left")
+        assert (walk.node.label, walk.cursor in walk.open) == ("attention", False)
+        await pilot.press("space")
+        assert (walk.node.label, walk.node.layer) == ("block", 1)
+        await pilot.press("p", "p")
+        assert walk.node.label == "embedding"
+        await pilot.press("enter")
+        assert walk.row.name == "tok"
+
+
+async def test_clicking_goes_to_a_line_and_opens_a_group(tmp_path: Path):
+    app = recorded_app(tmp_path)
+    async with app.run_test() as pilot:
+        page = await opened(pilot)
+        walk = walk_of(page)
+        await pilot.click(RowTree, offset=(8, 2))
+        assert walk.node.label == "attention"
+        assert walk.cursor not in walk.open
+        await pilot.click(RowTree, offset=(8, 2))
+        assert walk.cursor in walk.open
+
+
+async def test_right_on_a_row_shows_its_numbers_slice_by_slice(tmp_path: Path):
+    app = recorded_app(tmp_path)
+    async with app.run_test(size=(120, 40)) as pilot:
+        page = await opened(pilot)
+        walk_of(page).go("blocks.0.weights")
+        await pilot.press("right")
+        await settle(pilot)
+        assert "B=0/1 ›n_heads=0/3 T:10 S:10" in title(page)
+        first = pane(page)
+        assert "1.0" in first.splitlines()[1]
+        await pilot.press("full_stop")
+        await settle(pilot)
+        assert "›n_heads=1/3" in title(page)
+        assert pane(page) != first
+        await pilot.press("comma", "h")
+        await settle(pilot)
+        assert "›B=0/1" in title(page)
+        await pilot.press("w")
+        await settle(pilot)
+        assert "n_heads:3" in title(page)
+
+
+async def test_marks_and_width_and_scrolling_change_a_large_table(tmp_path: Path):
+    app = recorded_app(tmp_path)
+    async with app.run_test() as pilot:
+        page = await opened(pilot)
+        walk_of(page).go("blocks.0.up")
+        await pilot.press("x")
+        await settle(pilot)
+        assert "▀" in pane(page)
+        await pilot.press("m")
+        await settle(pilot)
+        assert "▀" not in pane(page)
+        at = page.views.grid.window
+        await pilot.press("right_square_bracket", "right_curly_bracket")
+        moved = page.views.grid.window
+        assert at is not None
+        assert moved is not None
+        assert moved.first_column > at.first_column
+        await pilot.press("left_square_bracket", "left_curly_bracket")
+        assert page.views.grid.window == at
+        await pilot.press("f")
+        await settle(pilot)
+        assert not page.query_one(RowTree).display
+        wide = page.views.grid.window
+        assert wide is not None
+        assert wide.columns > at.columns
+
+
+async def test_the_views_come_one_after_the_other_and_by_letter(tmp_path: Path):
+    app = recorded_app(tmp_path)
+    async with app.run_test() as pilot:
+        page = await opened(pilot)
+        seen = []
+        for _ in VIEWS:
+            seen.append(page.views.name)
+            await pilot.press("v")
+            await settle(pilot)
+        assert seen == list(VIEWS)
+        await pilot.press("V")
+        assert page.views.name == "labs"
+        for key, name in zip("xalcur", (*VIEWS[1:6], "row"), strict=True):
+            await pilot.press(key)
+            await settle(pilot)
+            assert page.views.name == name
+        await pilot.press("a", "escape")
+        assert page.views.name == "row"
+
+
+async def test_comma_and_stop_move_head_position_and_changed_token(tmp_path: Path):
+    app = recorded_app(tmp_path)
+    async with app.run_test() as pilot:
+        page = await opened(pilot)
+        await pilot.press("a", "full_stop")
+        await settle(pilot)
+        assert "head 1 of 3" in title(page)
+        await pilot.press("l", "comma")
+        await settle(pilot)
+        assert page.views.position == 8
+        assert "position 8" in pane(page)
+        await pilot.press("u")
+        await settle(pilot)
+        assert "position 8" in pane(page)
+        assert "difference" in pane(page)
+        await pilot.press("c", "full_stop")
+        await settle(pilot)
+        assert page.views.changed == 6
+        logits = next(line for line in pane(page).splitlines() if line.startswith("logits"))
+        assert logits.split()[1].startswith("······")
+
+
+async def test_another_prompt_shows_the_first_row_that_differs(tmp_path: Path):
+    app = recorded_app(tmp_path)
+    async with app.run_test() as pilot:
+        page = await opened(pilot)
+        await pilot.press("e")
+        line = page.query_one("#edit", Prompt)
+        assert line.value == PROMPT
+        line.value = "Un día"
+        await pilot.press("enter")
+        await settle(pilot)
+        assert "first differs: tok" in facts(page)
+        assert walk_of(page).row.name == "tok"
+        assert "Δ" in page.query_one(RowTree).render().plain
+        await pilot.press("i", "escape")
+        assert not line.display
+
+
+async def test_a_break_is_chosen_shown_in_the_rows_and_judged_by_the_labs(tmp_path: Path):
+    app = recorded_app(tmp_path)
+    async with app.run_test(size=(120, 40)) as pilot:
+        page = await opened(pilot)
+        await pilot.press("b")
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert isinstance(app.screen, Pick)
+        menu = app.screen.query_one(Menu)
+        await pilot.press("down", "j", "up", "k", "pagedown", "pageup", "end", "home")
+        assert menu.highlighted == 0
+        await pilot.press("enter")
+        await settle(pilot)
+        assert "✂ mask_none" in facts(page)
+        assert walk_of(page).row.name == "blocks.0.masked"
+        assert "✗ L03 causality" in pane(page)
+        assert "✓ L08 tied head" in pane(page)
+        assert "Noticed by: L00, L03" in pane(page)
+        await pilot.press("0")
+        await settle(pilot)
+        assert "✂" not in facts(page)
+        assert "b chooses a mistake" in pane(page)
+        await pilot.press("b")
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        await pilot.press("escape")
+        assert app.screen is page
+
+
+async def test_a_head_and_a_part_are_knocked_out(tmp_path: Path):
+    app = recorded_app(tmp_path)
+    async with app.run_test() as pilot:
+        page = await opened(pilot)
+        loss = page.inquiry.trace.loss if page.inquiry.trace else None
+        await pilot.press("a", "o")
+        await settle(pilot)
+        assert page.inquiry.given.edits == (Edit("blocks.0.context", 1, 0),)
+        assert "✂ 0.context[0] = 0" in facts(page)
+        assert page.inquiry.first == "blocks.0.context"
+        assert page.inquiry.trace is not None
+        assert page.inquiry.trace.loss != loss
+        await pilot.press("0")
+        await settle(pilot)
+        assert page.inquiry.trace.loss == loss
+        await pilot.press("r", "left", "o")
+        await settle(pilot)
+        assert page.inquiry.given.edits == (Edit("blocks.0.attn_out"),)
+
+
+async def test_the_quiz_hides_shapes_counts_and_explains(tmp_path: Path):
+    app = recorded_app(tmp_path)
+    async with app.run_test(size=(120, 40)) as pilot:
+        page = await opened(pilot)
+        await pilot.press("z")
+        tree = page.query_one(RowTree)
+        assert "1×10×96" not in tree.render().plain
+        assert walk_of(page).row.name == "tok"
+        assert "shape     to be guessed" in pane(page, "row")
+        await pilot.press(*["B", "space", "T", "space"], "V", "enter")
+        assert "0 of 1 right" in facts(page)
+        assert "Axis 3 is d_model = 96, width of the stream" in pane(page, "row")
+        assert "1×10×96" in tree.render().plain
+        await pilot.press("enter", "down", "right", "down", "up")
+        walk_of(page).go("blocks.0.norm1")
+        line = page.query_one("#answer", Prompt)
+        line.value = "B T d_model"
+        await pilot.press("enter")
+        assert "1 of 2 right" in facts(page)
+        await pilot.press("escape")
+        assert "right" not in facts(page)
+        assert not line.display
+        await pilot.press("z", "escape")
+        assert isinstance(page.focused, RowTree)
+
+
+async def test_what_a_recording_cannot_answer_is_said_and_the_page_goes_on(tmp_path: Path):
+    app = recorded_app(tmp_path)
+    async with app.run_test() as pilot:
+        page = await opened(pilot)
+        before = page.inquiry.trace
+        await pilot.press("space", "space", "o")
+        await settle(pilot)
+        assert page.inquiry.trace is before
+        assert any("This is a recording" in note.message for note in app._notifications)
+
+
+async def test_the_command_line_traces_the_same(tmp_path: Path):
+    app = recorded_app(tmp_path)
+    async with app.run_test() as pilot:
+        page = await opened(pilot)
+        assert page.command_line() == "mlx-gpt trace demo 'Once upon a time'"
+        walk_of(page).go("blocks.0.weights")
+        await pilot.press("x")
+        line = "mlx-gpt trace demo 'Once upon a time' --only blocks.0.weights --values"
+        assert page.command_line() == line
+
+
+async def test_the_language_changes_under_a_trace(tmp_path: Path):
+    app = recorded_app(tmp_path)
+    async with app.run_test() as pilot:
+        page = await opened(pilot)
+        await pilot.press("L")
+        await pilot.pause()
+        assert "bloque 0" in page.query_one(RowTree).render().plain
+        assert "Los ids se vuelven vectores" in pane(page, "row")
+
+
+async def test_without_colours_a_heatmap_is_numbers_or_signs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("NO_COLOR", "1")
+    app = recorded_app(tmp_path)
+    async with app.run_test() as pilot:
+        page = await opened(pilot)
+        walk_of(page).go("blocks.0.up")
+        await pilot.press("x")
+        await settle(pilot)
+        assert app.no_color
+        assert "▀" not in pane(page)
+        assert any(sign in pane(page) for sign in "░▒▓█")
+
+
+# A real model
+
+
+async def test_a_real_model_is_traced_and_taken_apart(tmp_path: Path):
+    run = small_run(tmp_path / "runs", steps=(10,))
+    app = MlxGptApp(tmp_path / "runs", run=run)
+    async with app.run_test(size=(120, 40)) as pilot:
+        page = await opened(pilot)
+        assert "small, step 10" in facts(page)
+        assert page.inquiry.trace is not None
+        assert page.inquiry.trace.ok
+        walk_of(page).go("blocks.1.up")
+        await pilot.press("x")
+        await settle(pilot)
+        assert "d_ff:20" in title(page)
+        await pilot.press("o")
+        await settle(pilot)
+        assert page.inquiry.first == "blocks.1.up"
+        for view in ("attention", "lens", "cone", "account"):
+            page.action_look(view)
+            await settle(pilot)
+            assert page.inquiry.faults == {}
+            assert pane(page)
+
+
+async def test_a_run_in_training_says_when_there_is_a_newer_checkpoint(tmp_path: Path):
+    run = small_run(tmp_path / "runs", steps=(10,))
+    app = MlxGptApp(tmp_path / "runs", run=run)
+    with hold_lock(run):
+        async with app.run_test(size=(120, 40)) as pilot:
+            page = await opened(pilot)
+            assert "small, step 10" in facts(page)
+            later = small_run(tmp_path / "other", steps=(10, 30))
+            for path in later.checkpoints.iterdir():
+                if path.name == "step_000030":
+                    path.rename(run.checkpoints / path.name)
+            page.draw()
+            assert "R loads a newer checkpoint" in facts(page)
+            await pilot.press("R")
+            await settle(pilot)
+            assert "small, step 30" in facts(page)
+
+
+# The recording
+
+
+async def test_the_recording_tells_requests_apart_by_what_is_asked(tmp_path: Path):
+    assert key_of("sample", {"prompt": "a", "seed": 1}) == key_of("sample", {"prompt": "a"})
+    assert key_of("lens", {"prompt": "a", "position": 1}) != key_of("lens", {"prompt": "a"})
+    path = tmp_path / "answers.json.gz"
+    write_recording(path, Recording({key_of("encode", {"prompt": "a"}): [{"ids": [1]}]}, ("a",)))
+    assert await ask(Recorded(path), "encode", prompt="a") == {"ids": [1]}
+    with pytest.raises(UserError, match="“a”"):
+        await ask(Recorded(path), "encode", prompt="b")
+    with pytest.raises(UserError, match="missing or damaged"):
+        await ask(Recorded(tmp_path / "none"), "encode", prompt="b")
+
+
+async def test_an_answer_is_asked_for_once():
+    inquiry = Inquiry()
+    await inquiry.look(Inside(Recorded(pace=0)), DEMO, Given(PROMPT), None)
+    fields = {"position": 3}
+    assert inquiry.known("lens", fields) is None
+    await inquiry.fetch("lens", fields)
+    assert inquiry.known("lens", fields) is not None
+    await inquiry.fetch("lens", {"position": 99})
+    assert "This is a recording" in inquiry.fault("lens", {"position": 99})
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(4))
+async def test_no_storm_of_keys_brings_the_pages_down(tmp_path: Path, seed: int):
+    storm = np.random.default_rng(seed)
+    keys = [*"34 3434 aclurxvVjkbzeoiwhmfpgrduRD0+-,.[]{}L", "left", "right", "up", "down"]
+    keys += ["enter", "escape", "space", "tab", "home", "end", "pageup", "pagedown"]
+    names = {" ": "space", "+": "plus", "-": "minus", ",": "comma", ".": "full_stop"}
+    names |= {"[": "left_square_bracket", "]": "right_square_bracket"}
+    names |= {"{": "left_curly_bracket", "}": "right_curly_bracket"}
+    app = recorded_app(tmp_path)
+    async with app.run_test() as pilot:
+        await pilot.press("3")
+        for key in storm.choice(keys, 300):
+            await pilot.press(names.get(str(key), str(key)))
+        assert app.is_running

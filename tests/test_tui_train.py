@@ -1,0 +1,367 @@
+"""The page of a run in training, by every key it has."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from made_runs import BEGAN, check_golden, evaluate, made_run, step_record, text_of
+from textual.pilot import Pilot
+from textual.widgets import Input, Static
+
+from mlx_gpt.language import Language, say
+from mlx_gpt.run import Run, append, hold_lock, read
+from tui.app import MlxGptApp
+from tui.screens.dialogs import Ask
+from tui.screens.train import Train
+from tui.widgets.chart import Chart
+from tui.widgets.pane import Pane
+from tui.widgets.status import Status
+
+
+@pytest.fixture(autouse=True)
+def english(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(say, "language", "en")
+
+
+def app_for(run: Run) -> MlxGptApp:
+    return MlxGptApp(run.path.parent, run=run, clock=lambda: BEGAN)
+
+
+def page_of(pilot: Pilot[None]) -> Train:
+    page = pilot.app.screen
+    assert isinstance(page, Train)
+    return page
+
+
+def main_chart(page: Train) -> Chart:
+    return page.query_one("#main", Chart)
+
+
+def pane(page: Train, name: str) -> str:
+    return page.query_one(f"#{name}", Pane).shown.plain
+
+
+def advice(page: Train) -> str:
+    return str(page.query_one("#advice", Static).content)
+
+
+def commands(run: Run) -> list[str]:
+    return [str(record["cmd"]) for record in read(run.control)]
+
+
+@pytest.mark.parametrize("language", ["en", "es"])
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def test_the_page_looks_as_it_was_looked_at(
+    tmp_path: Path, size: tuple[int, int], language: Language
+):
+    say.language = language
+    run = made_run(tmp_path, steps=150, end=None)
+    with hold_lock(run):
+        app = app_for(run)
+        async with app.run_test(size=size) as pilot:
+            await pilot.press("left")
+            app.tick()
+            await pilot.pause()
+            check_golden(f"train_{size[0]}x{size[1]}_{language}", text_of(app.screen))
+
+
+async def test_without_a_run_it_says_where_to_find_one(tmp_path: Path):
+    app = MlxGptApp(tmp_path)
+    async with app.run_test() as pilot:
+        await pilot.press("2")
+        shown = text_of(page_of(pilot))
+        assert "  1  " in shown
+        for key in ("p", "s", "X", "R", "a", "e", "left", "z", "g", "v", "l", "comma", "0"):
+            await pilot.press(key)
+        assert isinstance(app.screen, Train)
+
+
+async def test_the_chart_shows_band_mean_validation_and_what_guessing_costs(tmp_path: Path):
+    run = made_run(tmp_path)
+    async with app_for(run).run_test() as pilot:
+        figure = main_chart(page_of(pilot)).figure
+        band, mean, val = figure.series
+        assert (band.low is not None, val.points) == (True, True)
+        assert len(mean.x) == 200
+        assert {line.name: round(line.y, 2) for line in figure.references} == {
+            "ln V": 5.55,
+            "unigram": 3.1,
+            "bigram": 2.4,
+        }
+
+
+async def test_g_goes_through_all_metrics(tmp_path: Path):
+    run = made_run(tmp_path)
+    async with app_for(run).run_test() as pilot:
+        page, titles = page_of(pilot), []
+        for _ in range(5):
+            titles.append(main_chart(page).figure.title)
+            await pilot.press("g")
+        assert titles == ["loss", "learning rate", "gradient norm", "tokens/s", "memory"]
+        assert main_chart(page).figure.title == "loss"
+
+
+async def test_memory_has_its_limit(tmp_path: Path):
+    run = made_run(tmp_path)
+    async with app_for(run).run_test() as pilot:
+        await pilot.press(*"gggg")
+        figure = main_chart(page_of(pilot)).figure
+        assert [(line.name, line.y) for line in figure.references] == [("limit", 1e9)]
+        assert {series.y[0] for series in figure.series} == {1e7, 2e7}
+
+
+async def test_scrubbing_moves_curves_and_samples_together(tmp_path: Path):
+    run = made_run(tmp_path)
+    async with app_for(run).run_test(size=(160, 48)) as pilot:
+        page = page_of(pilot)
+        assert "the fox at 200" in pane(page, "probes")
+        await pilot.press("left")
+        assert page.look.cursor == 150
+        assert main_chart(page).look.cursor == 150
+        assert "Once│ the fox at 150 ran home" in pane(page, "probes")
+        assert "step 150" in str(page.query_one("#surprise").border_title)
+        await pilot.press("left", "left", "left", "left", "left")
+        assert page.look.cursor == 0
+        await pilot.press("right")
+        assert page.look.cursor == 50
+        await pilot.press("full_stop", "full_stop", "comma")
+        assert page.look.cursor == 51
+        await pilot.press("escape")
+        assert page.look.cursor is None
+        assert "the fox at 200" in pane(page, "probes")
+
+
+async def test_zoom_keeps_the_cursor_in_sight(tmp_path: Path):
+    run = made_run(tmp_path)
+    async with app_for(run).run_test() as pilot:
+        page = page_of(pilot)
+        await pilot.press("left", "left", "z", "z")
+        look = page.look
+        assert look.x0 is not None
+        assert look.x1 is not None
+        assert look.x0 < 100 < look.x1
+        assert look.x1 - look.x0 == pytest.approx(200 * 0.36, rel=0.05)
+        await pilot.press("Z", "Z", "Z", "Z")
+        assert (page.look.x0, page.look.x1) == (None, None)
+        await pilot.press("z", "0")
+        assert page.look.cursor is page.look.x0 is page.look.x1 is None
+
+
+async def test_the_look_of_the_chart(tmp_path: Path):
+    run = made_run(tmp_path)
+    async with app_for(run).run_test() as pilot:
+        page = page_of(pilot)
+        await pilot.press("l", "o", "m", "m")
+        look = main_chart(page).look
+        assert (look.log, look.robust, look.marks) == (True, True, "ascii")
+        rough = np.nanstd(np.diff(main_chart(page).figure.series[1].y[100:]))
+        await pilot.press("plus", "equals_sign")
+        assert np.nanstd(np.diff(main_chart(page).figure.series[1].y[100:])) < rough
+        await pilot.press("minus", "minus", "minus")
+        assert np.nanstd(np.diff(main_chart(page).figure.series[1].y[100:])) > rough
+
+
+async def test_v_goes_through_the_panes(tmp_path: Path):
+    run = made_run(tmp_path)
+    async with app_for(run).run_test(size=(80, 24)) as pilot:
+        page, seen = page_of(pilot), []
+        for _ in range(3):
+            names = ("probes", "surprise", "log")
+            seen += [name for name in names if page.query_one(f"#{name}").display]
+            await pilot.press("v")
+        assert seen == ["probes", "surprise", "log"]
+
+
+async def test_a_click_points_and_the_wheel_zooms(tmp_path: Path):
+    run = made_run(tmp_path)
+    app = app_for(run)
+    async with app.run_test(size=(100, 30)) as pilot:
+        page = page_of(pilot)
+        await pilot.click("#main", offset=(54, 4))
+        assert page.look.cursor == pytest.approx(200 * (54 - 8) / 91, abs=1)
+        await pilot._post_mouse_events([mouse_scroll()], widget=main_chart(page), offset=(54, 4))
+        await pilot.pause()
+        assert page.look.x0 is not None
+
+
+def mouse_scroll() -> type:
+    from textual.events import MouseScrollUp
+
+    return MouseScrollUp
+
+
+@pytest.mark.parametrize(
+    ("key", "cmd"), [("p", "pause"), ("s", "save"), ("X", "stop"), ("e", "eval")]
+)
+async def test_a_key_sends_its_command(tmp_path: Path, key: str, cmd: str):
+    run = made_run(tmp_path, steps=150, end=None)
+    with hold_lock(run):
+        async with app_for(run).run_test() as pilot:
+            await pilot.press(key)
+            assert commands(run) == [cmd]
+
+
+async def test_p_goes_on_with_a_paused_run(tmp_path: Path):
+    run = made_run(tmp_path, steps=150, end=None)
+    append(run.events, {"kind": "paused"})
+    with hold_lock(run):
+        async with app_for(run).run_test() as pilot:
+            await pilot.press("p")
+            assert commands(run) == ["resume"]
+
+
+async def test_the_answer_of_the_trainer_is_told(tmp_path: Path):
+    run = made_run(tmp_path, steps=150, end=None)
+    with hold_lock(run):
+        app = app_for(run)
+        async with app.run_test() as pilot:
+            await pilot.press("s")
+            [command] = read(run.control)
+            for known in (command["id"], "of someone else"):
+                values = {"id": known, "ok": True, "message": f"for {known}"}
+                append(run.events, {"kind": "ack", **values})
+            page_of(pilot).tick()
+            await pilot.pause()
+            assert [note.message for note in app._notifications] == [f"for {command['id']}"]
+
+
+async def test_asking_streams_the_answer(tmp_path: Path):
+    run = made_run(tmp_path, steps=150, end=None)
+    with hold_lock(run):
+        app = app_for(run)
+        async with app.run_test() as pilot:
+            await pilot.press("a")
+            assert isinstance(app.screen, Ask)
+            app.screen.query_one(Input).value = "Once [b]"
+            await pilot.press("enter")
+            await pilot.pause()
+            [command] = read(run.control)
+            assert (command["cmd"], command["prompt"]) == ("sample", "Once [b]")
+            append(run.events, {"kind": "token", "id": command["id"], "text": " upon\x1b a"})
+            page = page_of(pilot)
+            page.tick()
+            assert "Once [b]│ upon␛ a▌" in pane(page, "probes")
+            append(run.events, {"kind": "sample_end", "id": command["id"], "text": " upon a time"})
+            page.tick()
+            assert "Once [b]│ upon a time\n" in pane(page, "probes")
+
+
+async def test_a_run_without_a_trainer_takes_no_commands(tmp_path: Path):
+    run = made_run(tmp_path)
+    app = app_for(run)
+    async with app.run_test() as pilot:
+        await pilot.press("p", "s", "X", "e", "a")
+        assert isinstance(app.screen, Train)
+        assert not run.control.exists()
+        assert len(app._notifications) == 5
+
+
+@pytest.mark.parametrize(
+    ("end", "words"),
+    [
+        (None, ["--resume", "PATH"]),
+        ("diverged", ["--resume", "PATH", "train.lr=0.00033"]),
+        ("stopped", ["--resume", "PATH"]),
+    ],
+)
+async def test_r_goes_on(
+    tmp_path: Path, end: str | None, words: list[str], monkeypatch: pytest.MonkeyPatch
+):
+    begun: list[list[str]] = []
+    monkeypatch.setattr(MlxGptApp, "launch", lambda self, words: begun.append(words))
+    run = made_run(tmp_path, steps=150, end=end)
+    async with app_for(run).run_test() as pilot:
+        await pilot.press("R")
+        expected = [str(run.path) if word == "PATH" else word for word in words]
+        assert begun == [["mlx-gpt", "train", *expected]]
+
+
+async def test_r_asks_how_far_a_finished_run_shall_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    begun: list[list[str]] = []
+    monkeypatch.setattr(MlxGptApp, "launch", lambda self, words: begun.append(words))
+    run = made_run(tmp_path)
+    app = app_for(run)
+    async with app.run_test() as pilot:
+        await pilot.press("R")
+        line = app.screen.query_one(Input)
+        assert line.value == "400"
+        line.value = "many"
+        await pilot.press("enter")
+        assert begun == []
+        line.value = "300"
+        await pilot.press("enter")
+        await pilot.pause()
+        assert begun[0][-4:] == ["--steps", "300", "--curve", "stretch"]
+
+
+async def test_new_steps_are_drawn_when_they_come(tmp_path: Path):
+    run = made_run(tmp_path, steps=50, end=None)
+    with hold_lock(run):
+        async with app_for(run).run_test() as pilot:
+            page = page_of(pilot)
+            for step in range(51, 101):
+                append(run.metrics, step_record(step))
+            evaluate(run, 100)
+            page.tick()
+            assert main_chart(page).figure.series[0].x[-1] == 100
+            assert "the fox at 100" in pane(page, "probes")
+            assert "100/200" in page.query_one(Status).render().plain
+
+
+async def test_a_loss_that_is_no_number_is_marked_and_explained(tmp_path: Path):
+    run = made_run(tmp_path, steps=100, end=None)
+    append(run.metrics, step_record(101, loss=float("nan"), loss_min=None, loss_max=None))
+    with hold_lock(run):
+        async with app_for(run).run_test() as pilot:
+            page = page_of(pilot)
+            assert "✗" in text_of(page)
+            assert "101" in advice(page)
+            assert "X stop" in advice(page)
+
+
+async def test_a_vanished_folder_is_said(tmp_path: Path):
+    run = made_run(tmp_path)
+    async with app_for(run).run_test() as pilot:
+        page = page_of(pilot)
+        shutil.rmtree(run.path)
+        page.draw_anew()
+        assert "gone" in advice(page)
+        await pilot.press("p", "left", "R", "escape")
+
+
+async def test_the_language_changes_while_it_runs(tmp_path: Path):
+    run = made_run(tmp_path)
+    app = app_for(run)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("L")
+        await pilot.pause()
+        shown = text_of(app.screen)
+        for word in ("pérdida", "terminada", "muestras", "suavizar", "ayuda", "Entrenar"):
+            assert word in shown
+        await pilot.press("1")
+        await pilot.pause()
+        assert "nombre" in text_of(app.screen)
+        await pilot.press("f2", "2")
+        await pilot.pause()
+        shown = text_of(app.screen)
+        assert "samples" in shown
+        assert "terminada" not in shown
+
+
+@pytest.mark.parametrize("end", ["done", None])
+async def test_the_command_line_of_the_page(
+    tmp_path: Path, end: str | None, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("sys.platform", "linux")
+    run = made_run(tmp_path, end=end)
+    app = app_for(run)
+    async with app.run_test() as pilot:
+        await pilot.press("y")
+        assert app.clipboard == f"mlx-gpt train --resume {run.path}"
+        with hold_lock(run):
+            page_of(pilot).tick()
+            await pilot.press("y")
+            assert app.clipboard == f"mlx-gpt tui {run.path}"

@@ -1,0 +1,102 @@
+"""The app says the same in both languages, and every word it needs is there."""
+
+import ast
+import re
+import string
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mlx_gpt.config import all_keys
+from mlx_gpt.language import say
+from tui.app import all_bindings
+from tui.i18n import CATALOGUES, t
+from tui.i18n.settings import SETTINGS
+
+EN, ES = CATALOGUES["en"], CATALOGUES["es"]
+TUI = Path(__file__).parent.parent / "tui"
+# Keys that are put together while the app runs.
+FAMILIES = (
+    r"(key|tip|help|page|state|column|metric|curve|event|advice|new|reference"
+    r"|finish|view|part|group|axis)\."
+)
+
+
+def strings() -> Iterator[str]:
+    """Every string in the code of the app."""
+    for path in TUI.rglob("*.py"):
+        if path.parent.name != "i18n":
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                    yield node.value
+
+
+def asked_for() -> Iterator[str]:
+    """The first argument of every call of `t`, where it is a plain string."""
+    for path in TUI.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "t":
+                first = node.args[0]
+                if isinstance(first, ast.Constant):
+                    yield str(first.value)
+
+
+def places(text: str) -> set[str]:
+    """The names in braces."""
+    return {name for _, name, _, _ in string.Formatter().parse(text) if name}
+
+
+def test_both_catalogues_have_the_same_keys():
+    assert list(EN) == list(ES)
+
+
+def test_both_languages_have_the_same_places_for_values():
+    assert {key for key in EN if places(EN[key]) != places(ES[key])} == set()
+
+
+def test_no_word_is_empty_where_the_other_language_has_one():
+    assert [key for key in EN if bool(EN[key]) != bool(ES[key])] == []
+
+
+def test_every_word_that_is_asked_for_is_there():
+    assert set(asked_for()) - set(EN) == set()
+
+
+def test_every_word_is_asked_for():
+    used = set(strings())
+    spare = [key for key in EN if key not in used and not re.match(FAMILIES, key)]
+    assert spare == []
+
+
+def test_every_setting_has_its_meaning_in_spanish():
+    assert list(SETTINGS) == all_keys()
+
+
+def test_every_binding_has_a_name_and_an_explanation():
+    ids = {binding.id for bindings in all_bindings().values() for binding in bindings}
+    named = {key.removeprefix("key.") for key in EN if key.startswith("key.")}
+    explained = {key.removeprefix("tip.") for key in EN if key.startswith("tip.")}
+    assert named == explained
+    assert ids - named == set()
+
+
+@pytest.mark.parametrize("catalogue", [EN, ES], ids=["en", "es"])
+def test_names_of_keys_fit_their_place(catalogue: dict[str, str]):
+    long = [text for key, text in catalogue.items() if key.startswith("key.") and len(text) > 12]
+    assert long == []
+
+
+@pytest.mark.parametrize("catalogue", [EN, ES], ids=["en", "es"])
+def test_heads_of_columns_fit_their_columns(catalogue: dict[str, str]):
+    from tui.screens.runs import COLUMNS
+
+    assert [key for key, width in COLUMNS if len(catalogue[f"column.{key}"]) >= width] == []
+
+
+def test_words_follow_the_language(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(say, "language", "es")
+    assert t("page.runs") == "Ejecuciones"
+    assert t("status.left", time="8 s") == "quedan 8 s"
+    monkeypatch.setattr(say, "language", "en")
+    assert t("page.runs") == "Runs"

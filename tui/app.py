@@ -1,0 +1,450 @@
+"""The app: five pages over the run folders, in two languages.
+
+How it hangs together, for whoever adds a part:
+
+- A page is a `Page` (tui/page.py) in tui/screens/, reached by `App.MODES`; it gives `NAME`, `topic`
+  (a key of the catalogues), `BINDINGS`, `body()`, `tick()`, `retranslate()` and `command_line()`.
+  The top bar, the key bar, the sentence for small terminals and the help come from `Page`.
+- Words come from `t("key")` (tui/i18n); every key is in en.py and es.py. Anything that keeps words
+  (a column, a placeholder, a border title) is said again in `retranslate()`.
+- A binding is `bind("page.action", "keys", "action")`; the catalogues hold `key.page.action` (its
+  name, at most 12 letters) and `tip.page.action` (a sentence). `MlxGptApp.action_*` are for all
+  pages. A widget explains itself by a class attribute `topic`.
+- The app ticks four times a second and only the page on top: `tick()` reads what is new in slices
+  and returns whether more is waiting. Draw only what has changed.
+- Curves come from `app.feed(run)` (tui/feed.py); nothing else parses a run folder. Commands go out
+  by `mlx_gpt.run.send`. New trainings are processes of their own (tui/launch.py).
+- Text from outside goes through `mlx_gpt.terminal.visible` and is never parsed as markup.
+- Colours are theme variables in app.tcss; what they say is also said by a sign or a number.
+"""
+
+import shlex
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
+
+from textual.app import App, ReturnType, SystemCommand
+from textual.binding import Binding, BindingType
+from textual.dom import DOMNode
+from textual.screen import Screen
+
+from mlx_gpt.errors import UserError
+from mlx_gpt.language import say
+from mlx_gpt.run import Run, is_alive, list_runs
+from mlx_gpt.terminal import visible
+from tui import clipboard
+from tui.diagnosis import lower_rate
+from tui.feed import Feed, last_written
+from tui.i18n import t
+from tui.keymap import bind, keymap_path, keymap_text, read_keymap, write_keymap
+from tui.launch import Launch, at_root, longer_words, resume_words
+from tui.page import TALL, WIDE, Page
+from tui.screens.dialogs import Ask
+from tui.widgets.status import MARKS as STATE_MARKS
+from tui.widgets.topbar import PAGES, TopBar
+
+if TYPE_CHECKING:
+    from tui.inside import Inside
+    from tui.replay import Replay
+
+TICK_SECONDS = 0.25
+WIDTHS = [(0, "-narrow"), (WIDE, "-wide")]
+HEIGHTS = [(0, "-short"), (TALL, "-tall")]
+SOON_SECONDS = 0.005
+ABOUT_SECONDS = 0.005
+
+
+def runs_page() -> Screen[None]:
+    """The table of runs."""
+    from tui.screens.runs import Runs
+
+    return Runs()
+
+
+def train_page() -> Screen[None]:
+    """A run as it trains."""
+    from tui.screens.train import Train
+
+    return Train()
+
+
+def sample_page() -> Screen[None]:
+    """Talking to a model."""
+    from tui.screens.sample import Sample
+
+    return Sample()
+
+
+def trace_page() -> Screen[None]:
+    """Stepping through a model."""
+    from tui.screens.trace import Trace
+
+    return Trace()
+
+
+def new_page() -> Screen[None]:
+    """The form of a new run."""
+    from tui.screens.new_run import NewRun
+
+    return NewRun()
+
+
+class MlxGptApp(App[None]):
+    """Watch it learn, talk to it, step through it."""
+
+    CSS_PATH: ClassVar = ["app.tcss", "models.tcss"]
+    TITLE = "mlx-gpt"
+    DEFAULT_MODE = "runs"
+    HORIZONTAL_BREAKPOINTS = WIDTHS
+    VERTICAL_BREAKPOINTS = HEIGHTS
+    MODES: ClassVar[dict[str, str | Callable[[], Screen[None]]]] = {
+        "runs": runs_page,
+        "train": train_page,
+        "sample": sample_page,
+        "trace": trace_page,
+        "new": new_page,
+    }
+    BINDINGS: ClassVar[list[BindingType]] = [
+        bind("app.help", "question_mark,f1", "help"),
+        bind("app.copy", "y,f4", "copy"),
+        bind("app.save", "Y", "save", show=False),
+        bind("app.language", "L,f2", "language"),
+        bind("app.theme", "T,f3", "theme", show=False),
+        bind("app.runs", "1,f6", "page('runs')", show=False),
+        bind("app.train", "2,f7", "page('train')", show=False),
+        bind("app.sample", "3,f8", "page('sample')", show=False),
+        bind("app.trace", "4,f9", "page('trace')", show=False),
+        bind("app.new", "5,n", "page('new')", show=False),
+        bind("app.palette", "ctrl+p,colon", "command_palette"),
+        bind("app.quit", "q,f10", "quit"),
+    ]
+
+    def __init__(
+        self,
+        root: Path = Path("runs"),
+        *,
+        run: Run | None = None,
+        model: str | None = None,
+        demo: bool = False,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        super().__init__()
+        self.root, self.clock = root, clock
+        self.run_in_hand = run or newest_run(root)
+        self.model = model  # what the Sample and Trace pages load: a run, a preset, a path
+        self.feeds: dict[Path, Feed] = {}
+        self.launches: list[Launch] = []
+        self.sent: set[str] = set()  # ids of the commands from here
+        self.replay: Replay | None = None
+        self.insides: dict[bool, Inside] = {}  # who answers about models: a recording, a worker
+        self.prompt = ""  # what one page hands to another
+        self.about_text = ""
+        self.start_page = "train" if run or living(self.run_in_hand) else "runs"
+        self.demo = demo
+
+    def on_mount(self) -> None:
+        """The user's keys, the first page, the clock."""
+        try:
+            path = keymap_path()
+            if path.exists():
+                self.set_keymap(read_keymap(path, all_bindings()))
+        except UserError as error:
+            self.notify(visible(str(error)), severity="error", timeout=20, markup=False)
+        if self.demo:
+            self.action_demo()
+        elif self.start_page != "runs":
+            self.switch_mode(self.start_page)
+        self.set_interval(TICK_SECONDS, self.tick)
+
+    # The run in hand
+
+    def feed(self, run: Run) -> Feed:
+        """A run's curves; kept, so that coming back to a run shows it at once."""
+        path = run.path.absolute()
+        if path not in self.feeds:
+            self.feeds[path] = Feed(run)
+        return self.feeds[path]
+
+    @property
+    def current(self) -> Feed | None:
+        """The feed of the run in hand."""
+        return self.feed(self.run_in_hand) if self.run_in_hand else None
+
+    @property
+    def replaying(self) -> bool:
+        """Whether the run in hand is the recorded one."""
+        return self.replay is not None and self.run_in_hand == self.replay.run
+
+    def look_inside(self) -> "Inside":
+        """Who answers about the model in hand: of the recorded run a recording, else a worker."""
+        from tui.inside import Inside
+        from tui.recorded import Recorded
+        from tui.worker import Worker
+
+        if self.replaying not in self.insides:
+            client = Recorded() if self.replaying else Worker()
+            self.insides[self.replaying] = Inside(client, str(self.root))
+        return self.insides[self.replaying]
+
+    def attach(self, run: Run) -> None:
+        """Take a run in hand and watch it; it is also the model to talk to."""
+        self.run_in_hand, self.model = run, None
+        self.action_page("train")
+
+    def about(self) -> str:
+        """What the top bar says of the run in hand."""
+        return self.about_text
+
+    def page_on_top(self) -> Page | None:
+        """The page that is seen, perhaps under a dialog."""
+        pages = [screen for screen in self.screen_stack if isinstance(screen, Page)]
+        return pages[-1] if pages else None
+
+    def tick(self) -> None:
+        """Let the page look for what is new; soon again where more is waiting."""
+        self.tend_launches()
+        if self.replay is not None:
+            self.replay.advance()
+        page = self.page_on_top()
+        if page is None:
+            return
+        if page.ticked():
+            self.set_timer(SOON_SECONDS, self.tick_page)
+        self.tell_about(page)
+
+    def tick_page(self) -> None:
+        """One more slice of what is waiting."""
+        page = self.page_on_top()
+        if page is not None and page.ticked():
+            self.set_timer(SOON_SECONDS, self.tick_page)
+
+    def tell_about(self, page: Page) -> None:
+        """Keep the top bar true."""
+        text = ""
+        if self.run_in_hand is not None:
+            feed = self.feed(self.run_in_hand)
+            if page.NAME != "train":
+                feed.poll(ABOUT_SECONDS)
+            text = f"{self.run_in_hand.name} {STATE_MARKS[feed.state]}"
+        if text != self.about_text:
+            self.about_text = text
+            for bar in page.query(TopBar):
+                bar.refresh()
+
+    # Trainings on their way
+
+    def launch(self, words: list[str]) -> Launch:
+        """Start a training; the page on top tells when it has begun."""
+        launch = Launch(words)
+        self.launches.append(launch)
+        self.notify(t("launch.begun"), markup=False)
+        return launch
+
+    def tend_launches(self) -> None:
+        """Take in hand what has begun, and say what was refused."""
+        for launch in [each for each in self.launches if each.finished()]:
+            self.launches.remove(launch)
+            try:
+                self.attach(Run(launch.run_path()))
+            except UserError as error:
+                self.notify(visible(str(error)), severity="error", timeout=15, markup=False)
+            launch.close()
+
+    def action_built_in(self) -> None:
+        """Train the built-in stories."""
+        self.launch(at_root(self.root, ["mlx-gpt", "train", "stories"]))
+
+    def action_demo(self) -> None:
+        """Replay the recorded run."""
+        from tui.replay import Replay
+
+        if self.replay is None:
+            self.replay = Replay()
+        self.attach(self.replay.run)
+
+    def resume(self, run: Run) -> None:
+        """Go on with a run: from where it stopped, slower where it diverged, longer when done."""
+        if self.replay is not None and run.path == self.replay.run.path:
+            self.play_again()
+            return
+        feed = self.feed(run)
+        while feed.poll() or feed.behind:
+            pass
+        if feed.state in ("running", "paused"):
+            self.notify(t("resume.alive", name=visible(run.name)), markup=False)
+        elif feed.state == "finished":
+            question = t("resume.steps", name=run.name, steps=feed.total)
+            self.push_screen(Ask(question, str(2 * feed.total), whole_number), self.lengthen(run))
+        else:
+            self.launch(resume_words(run, diverged=feed.state == "diverged", lr=lower_rate(feed)))
+
+    def lengthen(self, run: Run) -> Callable[[str | None], None]:
+        """What to do with the number of steps that a finished run shall have."""
+
+        def go_on(steps: str | None) -> None:
+            if steps:
+                self.launch(longer_words(run, int(steps)))
+
+        return go_on
+
+    def forget(self, run: Run) -> None:
+        """Let go of a run that is no more."""
+        self.feeds.pop(run.path.absolute(), None)
+        if self.run_in_hand is not None and self.run_in_hand.path == run.path:
+            self.run_in_hand = newest_run(self.root)
+
+    def play_again(self) -> None:
+        """Replay the recorded run from its start."""
+        if self.replay is not None:
+            self.feeds.pop(self.replay.run.path.absolute(), None)
+            self.replay.close()
+            self.replay = None
+        self.action_demo()
+
+    # Actions of every page
+
+    def action_page(self, name: str) -> None:
+        """Go to a page."""
+        if len(self.screen_stack) > 1:
+            return
+        self.switch_mode(name)
+
+    def action_help(self) -> None:
+        """Explain what has the focus."""
+        from tui.screens.help import help_for
+
+        if isinstance(self.screen, Page):
+            self.push_screen(help_for(self.screen))
+
+    def action_language(self) -> None:
+        """Switch between English and Spanish."""
+        say.language = "en" if say.language == "es" else "es"
+        for screen in self.screen_stack:
+            if isinstance(screen, Page):
+                screen.say_again()
+
+    def action_theme(self) -> None:
+        """Switch between light and dark."""
+        self.theme = "textual-light" if self.current_theme.dark else "textual-dark"
+
+    def action_copy(self) -> None:
+        """Copy the command that does what the page shows."""
+        page = self.page_on_top()
+        if page is not None:
+            line = page.command_line()
+            clipboard.copy(self, line)
+            self.notify(f"{t('app.copied')}\n{visible(line)}", markup=False)
+
+    def action_save(self) -> None:
+        """Write that command into a file."""
+        page = self.page_on_top()
+        if page is None:
+            return
+        try:
+            path = clipboard.save(page.command_line())
+        except UserError as error:
+            self.notify(visible(str(error)), severity="error", markup=False)
+            return
+        self.notify(t("app.saved", path=visible(str(path))), markup=False)
+
+    def action_write_keymap(self) -> None:
+        """Write a file in which every key can be changed."""
+        path = keymap_path()
+        try:
+            write_keymap(path, keymap_text(all_bindings()))
+        except UserError as error:
+            self.notify(visible(str(error)), severity="error", markup=False)
+            return
+        self.notify(t("app.keymap", path=visible(str(path))), markup=False)
+
+    def get_system_commands(self, screen: Screen[ReturnType]) -> Iterator[SystemCommand]:
+        """Everything the keys do, by name; the runs; the theme and the screenshot."""
+        for active in screen.active_bindings.values():
+            binding = active.binding
+            if binding.id and binding.tooltip and binding.action != "command_palette":
+                yield SystemCommand(
+                    f"{binding.description} ({self.get_key_display(binding)})",
+                    binding.tooltip,
+                    run_action(self, active.node, binding),
+                )
+        for run in list_runs(self.root):
+            name = visible(run.name)
+            yield SystemCommand(f"{t('palette.open')} {name}", name, attaches(self, run))
+        yield SystemCommand(t("palette.theme"), t("palette.theme.tip"), self.search_themes)
+        yield SystemCommand(t("palette.keymap"), t("palette.keymap.tip"), self.action_write_keymap)
+        yield SystemCommand(
+            t("palette.screenshot"), t("palette.screenshot.tip"), self.deliver_later
+        )
+
+    async def on_unmount(self) -> None:
+        """The replayed run and the worker go with the app; trainings do not."""
+        for launch in self.launches:
+            launch.close()
+        if self.replay is not None:
+            self.replay.close()
+        for inside in self.insides.values():
+            await inside.close()
+
+    def deliver_later(self) -> None:
+        """Save a picture of the screen once the palette is gone."""
+        self.set_timer(0.1, self.deliver_screenshot)
+
+
+def run_action(app: MlxGptApp, node: DOMNode, binding: Binding) -> Callable[[], object]:
+    """What the palette calls for a binding."""
+
+    async def act() -> None:
+        await app.run_action(binding.action, default_namespace=node)
+
+    return act
+
+
+def attaches(app: MlxGptApp, run: Run) -> Callable[[], None]:
+    """What the palette calls for a run."""
+    return lambda: app.attach(run)
+
+
+def whole_number(text: str) -> None:
+    """Refuse what is not a number of steps."""
+    if not text.isdecimal() or not int(text):
+        raise UserError(t("resume.number", text=text))
+
+
+def living(run: Run | None) -> bool:
+    """Whether there is a run and a trainer holds it."""
+    return run is not None and is_alive(run)
+
+
+def newest_run(root: Path) -> Run | None:
+    """A living run, else the one that wrote last."""
+    runs = list_runs(root)
+    return max(runs, key=lambda run: (is_alive(run), last_written(run)), default=None)
+
+
+def all_bindings() -> dict[str, list[Binding]]:
+    """Every binding of ours by the page it belongs to."""
+    from tui.screens.dialogs import Ask, Confirm, Reading
+    from tui.screens.new_run import NewRun
+    from tui.screens.pick import Menu
+    from tui.screens.runs import Runs
+    from tui.screens.sample import Sample
+    from tui.screens.trace import Trace
+    from tui.screens.train import Train
+    from tui.widgets.pane import Pane
+    from tui.widgets.prompt import Prompt
+    from tui.widgets.run_table import RunTable
+
+    pages = (Runs, Train, Sample, Trace, NewRun)
+    places = (MlxGptApp, *pages, Ask, Confirm, Reading, RunTable, Pane, Prompt, Menu)
+    names = ("app", *PAGES, "ask", "confirm", "reading", "table", "pane", "prompt", "menu")
+    return {
+        name: [binding for binding in place.BINDINGS if isinstance(binding, Binding)]
+        for name, place in zip(names, places, strict=True)
+    }
+
+
+def goes_on(app: MlxGptApp) -> str | None:
+    """What to say at the end of a trained run that outlives the app."""
+    names = [run.name for run in list_runs(app.root) if is_alive(run)]
+    return t("app.goes_on", names=shlex.join(names)) if names else None

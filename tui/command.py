@@ -1,0 +1,66 @@
+"""`mlx-gpt tui`: the terminal app."""
+
+import argparse
+import sys
+from pathlib import Path
+
+from mlx_gpt.config import preset_names
+from mlx_gpt.errors import UserError
+from mlx_gpt.language import say
+from mlx_gpt.run import Run, find_run, is_run
+from mlx_gpt.terminal import note, visible
+
+EXAMPLE = "mlx-gpt tui stories"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """What to open."""
+    parser.add_argument(
+        "name",
+        nargs="?",
+        metavar=say("RUN|MODEL", "EJECUCIÓN|MODELO"),
+        help=say(
+            "a run to watch (name or folder), or a model to look into; nothing: the newest run",
+            "una ejecución (nombre o carpeta) o un modelo; nada: la ejecución más reciente",
+        ),
+    )
+    parser.add_argument(
+        "--demo",
+        action="store_true",
+        help=say("replay a recorded run, without MLX", "repite una ejecución grabada, sin MLX"),
+    )
+    parser.add_argument(
+        "--out",
+        type=Path,
+        default=Path("runs"),
+        metavar="DIR",
+        help=say("where the runs are (runs)", "dónde están las ejecuciones (runs)"),
+    )
+
+
+def chosen(name: str | None, root: Path) -> tuple[Run | None, str | None]:
+    """The run that is named, or else the model."""
+    if name is None:
+        return None, None
+    if name in preset_names() and not is_run(root / name):
+        return None, name
+    holds_model = any((Path(name) / file).is_file() for file in ("state.json", "config.json"))
+    if holds_model and not is_run(Path(name)):
+        return None, name
+    return find_run(name, root), None
+
+
+def run(args: argparse.Namespace) -> int:
+    """Open the app; at its end, say which trainings go on."""
+    if args.json:
+        raise UserError("tui is for people and has no --json; scripts read mlx-gpt runs --json")
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise UserError("tui needs a terminal; without one use mlx-gpt runs and mlx-gpt train")
+    from tui.app import MlxGptApp, goes_on
+
+    opened, model = chosen(args.name, args.out)
+    app = MlxGptApp(args.out, run=opened, model=model, demo=args.demo)
+    app.run()
+    if sentence := goes_on(app):
+        note(visible(sentence))
+    return app.return_code or 0

@@ -1,0 +1,154 @@
+"""What a learner should be told about a run: one sentence, and the key that acts on it."""
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+
+from tui.feed import Feed
+from tui.plot import ema
+
+SMOOTH = 0.95
+OVERFIT_SHARE = 0.02  # of the best validation loss
+PLATEAU_SHARE = 0.004  # of the loss, over a quarter of the run
+STARVED_EPOCHS = 20
+
+
+class Advice(NamedTuple):
+    """A sentence by its key in the catalogue (`advice.KEY`), its values, the key to press."""
+
+    key: str
+    values: Mapping[str, object]
+    action: str | None = None  # id of a binding
+    grave: bool = False
+
+
+def diagnose(feed: Feed) -> Advice:
+    """The gravest thing that can be said of the run as it is."""
+    if feed.gone:
+        return Advice("gone", {}, "app.runs", grave=True)
+    checks = (ended, not_finite, too_fast, overfitting, starved, plateau, first_loss)
+    for check in checks:
+        advice = check(feed)
+        if advice is not None:
+            return advice
+    return learning(feed)
+
+
+def ended(feed: Feed) -> Advice | None:
+    """The run is not being trained, and not because it was done."""
+    if feed.state == "diverged":
+        return Advice("diverged", {"step": feed.step, "lr": lower_rate(feed)}, "train.resume", True)
+    if feed.state == "interrupted" and feed.total > feed.step:
+        values = {"step": feed.step, "total": feed.total}
+        return Advice("interrupted", values, "train.resume", grave=True)
+    return None
+
+
+def lower_rate(feed: Feed) -> str:
+    """A third of the learning rate."""
+    rate = feed.setting("train.lr")
+    return f"{rate / 3:.2g}" if isinstance(rate, float) else "lr/3"
+
+
+def not_finite(feed: Feed) -> Advice | None:
+    """A loss that is no number, and nobody has stopped yet."""
+    bad = ~np.isfinite(feed.steps["loss"])
+    if not bad.any():
+        return None
+    step = int(feed.steps["step"][int(np.argmax(bad))])
+    return Advice("not_finite", {"step": step, "lr": lower_rate(feed)}, "train.stop", grave=True)
+
+
+def means(feed: Feed) -> np.ndarray:
+    """The smoothed training loss after the warm-up."""
+    warmup = feed.setting("train.warmup")
+    start = np.searchsorted(feed.steps["step"], warmup if isinstance(warmup, int) else 0)
+    return ema(feed.steps["loss"], SMOOTH)[int(start) :]
+
+
+def too_fast(feed: Feed) -> Advice | None:
+    """The loss climbs well above where it has been."""
+    smooth = means(feed)
+    if len(smooth) < 20:
+        return None
+    lowest, now = float(np.nanmin(smooth)), float(smooth[-1])
+    if now > 1.25 * lowest + 0.1:
+        values = {"now": f"{now:.2f}", "lowest": f"{lowest:.2f}", "lr": lower_rate(feed)}
+        return Advice("too_fast", values, "train.stop", grave=True)
+    return None
+
+
+def overfitting(feed: Feed) -> Advice | None:
+    """The validation loss has been rising while the training loss falls."""
+    val, steps = feed.evals["val_loss"], feed.evals["step"]
+    known = np.isfinite(val)
+    val, steps = val[known], steps[known]
+    if len(val) < 4:
+        return None
+    best = int(np.argmin(val))
+    rises = len(val) - 1 - best >= 2 and val[-1] > val[best] * (1 + OVERFIT_SHARE)
+    if not rises:
+        return None
+    values = {"best": f"{val[best]:.3f}", "step": int(steps[best]), "now": f"{val[-1]:.3f}"}
+    return Advice("overfitting", values, "train.stop" if feed.alive else None)
+
+
+def starved(feed: Feed) -> Advice | None:
+    """The text is seen so often that more text would help more than more steps."""
+    tokens = feed.facts.get("train_tokens")
+    sizes = [feed.setting(f"train.{name}") for name in ("batch_size", "grad_accumulation")]
+    sizes.append(feed.setting("model.context_length"))
+    if not isinstance(tokens, int) or not tokens or not all(isinstance(s, int) for s in sizes):
+        return None
+    epochs = feed.total * math.prod(sizes) / tokens
+    if epochs < STARVED_EPOCHS:
+        return None
+    return Advice("starved", {"epochs": f"{epochs:.0f}", "tokens": tokens})
+
+
+def plateau(feed: Feed) -> Advice | None:
+    """The loss has not moved over the last quarter of the steps so far."""
+    smooth = means(feed)
+    if len(smooth) < 80 or not feed.alive:
+        return None
+    before, now = float(smooth[-len(smooth) // 4]), float(smooth[-1])
+    if not before - now < PLATEAU_SHARE * before:
+        return None
+    return Advice("plateau", {"loss": f"{now:.3f}", "steps": quarter(feed)}, "train.stop")
+
+
+def quarter(feed: Feed) -> int:
+    """A quarter of the steps so far."""
+    return max(feed.step // 4, 1)
+
+
+def first_loss(feed: Feed) -> Advice | None:
+    """Before there is a curve: whether the untrained loss is what it should be."""
+    vocab_size = feed.setting("model.vocab_size")
+    val = feed.evals["val_loss"]
+    if len(feed.steps) >= 20 or not len(val) or not isinstance(vocab_size, int):
+        return None
+    expected, got = math.log(vocab_size), float(val[0])
+    values = {"expected": f"{expected:.2f}", "got": f"{got:.2f}"}
+    near = abs(got - expected) < 0.05 * expected
+    return Advice("first_loss" if near else "odd_first_loss", values)
+
+
+def learning(feed: Feed) -> Advice:
+    """Nothing is wrong."""
+    if feed.state == "finished":
+        return Advice("finished", {"step": feed.step, "best": best_text(feed)}, "app.sample")
+    if len(feed.steps) < 2:
+        return Advice("waiting", {})
+    smooth = ema(feed.steps["loss"], SMOOTH)
+    fall = float(smooth[-1 - min(len(smooth) - 1, max(len(smooth) // 4, 1))] - smooth[-1])
+    return Advice("learning", {"fall": f"{fall:.3f}", "steps": quarter(feed)})
+
+
+def best_text(feed: Feed) -> str:
+    """The lowest validation loss in words."""
+    val = feed.evals["val_loss"]
+    known = val[np.isfinite(val)]
+    return f"{known.min():.3f}" if len(known) else "–"

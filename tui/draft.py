@@ -1,0 +1,182 @@
+"""A run that is being planned: a preset, what differs from it, and what that would cost."""
+
+import contextlib
+import dataclasses
+import os
+import re
+import typing
+from collections.abc import Iterable
+from typing import Any, Literal, NamedTuple
+
+from mlx_gpt.config import (
+    SECTIONS,
+    Config,
+    all_keys,
+    build,
+    load_preset,
+    merge,
+    parse_override,
+    preset_folder,
+    read_toml,
+    setting_docs,
+    settings_of,
+    shown,
+)
+from mlx_gpt.errors import UserError
+from mlx_gpt.inventory import inventory, training_bytes, training_flops
+from mlx_gpt.language import say
+from tui.feed import Glance
+from tui.i18n.settings import SETTINGS
+
+Kind = Literal["choice", "text", "files"]
+BYTE_VOCABULARY = 257
+
+
+class Field(NamedTuple):
+    """A setting as a form shows it."""
+
+    key: str
+    kind: Kind
+    choices: tuple[str, ...] = ()
+
+
+def fields() -> list[Field]:
+    """Every setting, with the way in which it is chosen."""
+    return [field_of(key) for key in all_keys()]
+
+
+def field_of(key: str) -> Field:
+    """How one setting is chosen."""
+    section, _, name = key.partition(".")
+    expected = typing.get_type_hints(SECTIONS[section])[name]
+    if key == "data.files":
+        return Field(key, "files")
+    if expected is bool:
+        return Field(key, "choice", ("true", "false"))
+    if typing.get_origin(expected) is Literal:
+        return Field(key, "choice", tuple(map(str, typing.get_args(expected))))
+    return Field(key, "text")
+
+
+def meaning(key: str) -> str:
+    """What a setting means, in the language of the moment."""
+    return SETTINGS[key] if say.language == "es" else setting_docs()[key]
+
+
+def plain(value: Any) -> str:
+    """A value as one types it: text without quotes."""
+    return value if isinstance(value, str) else shown(value)
+
+
+class Draft:
+    """The preset, the settings typed over it, and the name."""
+
+    def __init__(self, preset: str) -> None:
+        self.preset = preset
+        self.name = ""
+        self.files: tuple[str, ...] = ()
+        self.typed: dict[str, str] = {}
+
+    def choose_preset(self, preset: str) -> None:
+        """Begin from another preset; what was typed stays."""
+        self.preset = preset
+
+    def type(self, key: str, text: str) -> None:
+        """Set a setting; what the preset says anyway is not kept."""
+        before = dict(settings_of(load_preset(self.preset)))[key]
+        if text == plain(before):
+            self.typed.pop(key, None)
+        else:
+            self.typed[key] = text
+
+    def text(self, key: str) -> str:
+        """A setting as it stands."""
+        if key in self.typed:
+            return self.typed[key]
+        if key == "data.files":
+            return ", ".join(self.files)
+        return plain(dict(settings_of(load_preset(self.preset)))[key])
+
+    def overrides(self, keys: Iterable[str]) -> list[str]:
+        """The typed settings as the command line takes them."""
+        return [f"{key}={self.typed[key]}" for key in keys]
+
+    def built(self, keys: Iterable[str]) -> Config:
+        """The configuration with only these of the typed settings."""
+        table = read_toml(preset_folder() / f"{self.preset}.toml")
+        for line in self.overrides(keys):
+            table = merge(table, parse_override(line))
+        return build(table)
+
+    def check(self) -> tuple[Config, dict[str, str]]:
+        """The configuration without what is wrong, and what is wrong by setting."""
+        keys, faults = list(self.typed), {}
+        while True:
+            try:
+                return self.built(keys), faults
+            except UserError as error:
+                key = blamed(str(error), keys)
+                faults[key] = str(error)
+                keys.remove(key)
+
+    def words(self) -> list[str]:
+        """The command that starts the run, as a person would type it."""
+        name = ["--name", self.name] if self.name else []
+        return ["mlx-gpt", "train", self.preset, *self.files, *self.overrides(self.typed), *name]
+
+
+def blamed(message: str, keys: list[str]) -> str:
+    """The typed setting that a refusal is about: the first it names, else the last one typed."""
+    named = re.findall(r"\b(?:model|data|train|sample)\.\w+", message)
+    return next((key for key in named if key in keys), keys[-1])
+
+
+class Estimate(NamedTuple):
+    """What a run would cost."""
+
+    parameters: int
+    memory: int
+    machine: int
+    tokens_per_step: int
+    seconds: float | None
+
+
+def estimate(config: Config, speed: float | None) -> Estimate:
+    """The cost of a run on a machine that does so many FLOPs a second, if that is known."""
+    model, train = with_vocabulary(config).model, config.train
+    per_step = train.batch_size * train.grad_accumulation * model.context_length
+    flops = training_flops(model, train.batch_size * train.grad_accumulation, model.context_length)
+    return Estimate(
+        parameters=inventory(model).total,
+        memory=training_bytes(model, train),
+        machine=machine_memory(),
+        tokens_per_step=per_step,
+        seconds=train.steps * flops / speed if speed else None,
+    )
+
+
+def with_vocabulary(config: Config) -> Config:
+    """The configuration with the vocabulary that its tokenizer will have."""
+    sizes = {"bytes": BYTE_VOCABULARY, "sentencepiece": config.data.vocab_size}
+    size = sizes.get(config.data.tokenizer, config.model.vocab_size)
+    model = dataclasses.replace(config.model, vocab_size=size)
+    return dataclasses.replace(config, model=model)
+
+
+def machine_memory() -> int:
+    """The memory of this machine, in bytes; 0 where the system does not say."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (OSError, ValueError):
+        return 0
+
+
+def speed_of(glances: Iterable[Glance]) -> float | None:
+    """FLOPs a second of the fastest run here; None where there is none."""
+    speeds = []
+    for glance in glances:
+        with contextlib.suppress(UserError):
+            config = build(glance.config)
+            length = config.model.context_length
+            speeds.append(glance.speed * training_flops(config.model, 1, length) / length)
+    return max((speed for speed in speeds if speed > 0), default=None)

@@ -1,0 +1,464 @@
+"""Following runs as they grow: the curves of one, and a glance at many.
+
+Everything is read in slices of some milliseconds, so that no key waits for a big file.
+"""
+
+import json
+import time
+from collections import deque
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mlx_gpt.config import read_toml
+from mlx_gpt.errors import UserError
+from mlx_gpt.run import DECODER, Record, Run, State, is_alive, mentions, parsed
+
+SLICE_BYTES = 1 << 18  # parsed at once: about 10 ms
+SCAN_BYTES = 1 << 22  # only searched at once
+SLICE_SECONDS = 0.02
+STEP_FIELDS = (
+    "step",
+    "time",
+    "loss",
+    "loss_min",
+    "loss_max",
+    "lr",
+    "grad_norm",
+    "tokens_per_second",
+    "active_memory",
+    "peak_memory",
+)
+EVAL_FIELDS = ("step", "time", "train_loss", "val_loss")
+LIFE = ("started", "paused", "resumed", "finished")
+EVENTS_KEPT = 500
+RATE_WINDOW = 60  # log lines
+
+
+class Reader:
+    """The new whole lines of a growing file, a slice at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.inode = self.offset = self.size = 0
+        self.unfinished = b""
+
+    @property
+    def behind(self) -> bool:
+        """Whether there was more in the file than has been read."""
+        return self.offset < self.size
+
+    def lines(self, most: int) -> tuple[list[bytes], bool]:
+        """Whole lines from the next `most` bytes, and whether the file began anew."""
+        try:
+            status = self.path.stat()
+            known = status.st_ino, status.st_size
+            if known == (self.inode, self.offset):
+                return [], False
+            anew = self.inode not in (0, status.st_ino) or status.st_size < self.offset
+            if anew:
+                self.offset, self.unfinished = 0, b""
+            self.inode, self.size = known
+            with self.path.open("rb") as file:
+                file.seek(self.offset)
+                fresh = file.read(most)
+        except OSError:
+            return [], False
+        self.offset += len(fresh)
+        *lines, self.unfinished = (self.unfinished + fresh).split(b"\n")
+        return lines, anew
+
+
+def records(lines: Sequence[bytes]) -> list[Record]:
+    """The records of some lines: parsed all at once, or one by one where any is broken."""
+    if not lines:
+        return []
+    try:
+        found = DECODER.decode((b"[" + b",".join(lines) + b"]").decode())
+    except (ValueError, RecursionError):
+        return parsed(lines)
+    whole = len(found) == len(lines) and all(isinstance(record, dict) for record in found)
+    return found if whole else parsed(lines)
+
+
+def number(value: Any) -> float:
+    """A number from a record that anyone may have written; NaN for anything else."""
+    plain = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if plain else np.nan
+
+
+class Columns:
+    """Records of numbers as arrays that grow, by ascending step."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = tuple(names)
+        self.table = np.empty((len(names), 256))
+        self.count = 0
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self.table[self.names.index(name), : self.count]
+
+    def __len__(self) -> int:
+        return self.count
+
+    def add(self, rows: Sequence[Record]) -> None:
+        """Append records; a step that comes again replaces what followed it before."""
+        fresh = np.array([[number(row.get(name)) for name in self.names] for row in rows]).T
+        if not fresh.size:
+            return
+        fresh = fresh[:, ascending(fresh[0])]
+        self.count = int(np.searchsorted(self.table[0, : self.count], fresh[0, 0]))
+        total = self.count + fresh.shape[1]
+        if total > self.table.shape[1]:
+            grown = np.empty((len(self.names), 2 * total))
+            grown[:, : self.count] = self.table[:, : self.count]
+            self.table = grown
+        self.table[:, self.count : total] = fresh
+        self.count = total
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self.count = 0
+
+
+def ascending(steps: np.ndarray) -> np.ndarray:
+    """The entries that survive when a step that comes again replaces what followed it."""
+    known = np.isfinite(steps)
+    lowest_after = np.minimum.accumulate(np.where(known, steps, np.inf)[::-1])[::-1]
+    return np.flatnonzero(known & (np.r_[lowest_after[1:], np.inf] > steps))
+
+
+class Probe(NamedTuple):
+    """What the model made of a probe prompt at some step."""
+
+    step: int
+    text: str
+
+
+class Surprise(NamedTuple):
+    """How unexpected each token of the fixed validation text was at some step."""
+
+    step: int
+    pieces: tuple[str, ...]
+    losses: tuple[float, ...]
+
+
+class Answer(NamedTuple):
+    """A sample asked for while the run trains, as it grows."""
+
+    prompt: str
+    text: str
+    finished: bool
+
+
+class Feed:
+    """One run, followed: curves, probes, surprises, events, state."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.revision = 0  # grows with everything but the curves
+        self.curve_revision = 0
+        self.steps, self.evals = Columns(STEP_FIELDS), Columns(EVAL_FIELDS)
+        self.probes: dict[str, list[Probe]] = {}
+        self.surprises: list[Surprise] = []
+        self.events: deque[Record] = deque(maxlen=EVENTS_KEPT)
+        self.life: Record | None = None
+        self.started: Record = {}
+        self.acks: list[Record] = []
+        self.answers: dict[str, Answer] = {}
+        self.alive = False
+        self.config: Record = {}
+        self.facts: Record = {}
+        self.configured_at = 0.0
+        self.metrics = Reader(run.metrics)
+        self.samples = Reader(run.samples)
+        self.history = Reader(run.events)
+
+    @property
+    def behind(self) -> bool:
+        """Whether there is more to read at once."""
+        return self.metrics.behind or self.samples.behind or self.history.behind
+
+    @property
+    def gone(self) -> bool:
+        """Whether the run folder has vanished."""
+        return not self.run.config_toml.exists()
+
+    def poll(self, seconds: float = SLICE_SECONDS) -> bool:
+        """Read what is new, for so long at most; whether anything was."""
+        before, until = self.revision + self.curve_revision, time.monotonic() + seconds
+        alive = is_alive(self.run)
+        self.revision += alive != self.alive
+        self.alive = alive
+        self.read_settings()
+        while True:
+            self.read_slice()
+            if not self.behind or time.monotonic() > until:
+                return self.revision + self.curve_revision != before
+
+    def read_slice(self) -> None:
+        """One slice of each file."""
+        lines, anew = self.metrics.lines(SLICE_BYTES)
+        if anew:
+            self.steps.clear()
+            self.evals.clear()
+        self.take_metrics(records(lines))
+        lines, anew = self.samples.lines(SLICE_BYTES)
+        if anew:
+            self.probes.clear()
+            self.surprises.clear()
+        self.take_samples(records(lines))
+        lines, anew = self.history.lines(SLICE_BYTES)
+        if anew:
+            self.events.clear()
+        self.take_events(records(lines))
+
+    def read_settings(self) -> None:
+        """The configuration and the facts, when they have changed."""
+        try:
+            changed_at = self.run.config_toml.stat().st_mtime
+            if changed_at == self.configured_at:
+                return
+            self.config = read_toml(self.run.config_toml)
+            self.facts = json.loads(self.run.data_json.read_text(encoding="utf-8"))
+        except (OSError, ValueError, UserError):
+            return
+        self.configured_at = changed_at
+        self.revision += 1
+
+    def take_metrics(self, found: Sequence[Record]) -> None:
+        """Add steps and evaluations to the curves."""
+        if found:
+            self.steps.add([record for record in found if record.get("kind") == "step"])
+            self.evals.add([record for record in found if record.get("kind") == "eval"])
+            self.curve_revision += 1
+
+    def take_samples(self, found: Iterable[Record]) -> None:
+        """Add probe samples and surprises; a step that comes again replaces the old."""
+        for record in found:
+            step = record.get("step")
+            if not isinstance(step, int):
+                continue
+            if record.get("kind") == "sample":
+                prompt = str(record.get("prompt") or "")
+                through_time = self.probes.setdefault(prompt, [])
+                forget_from(through_time, step)
+                through_time.append(Probe(step, str(record.get("text") or "")))
+            elif record.get("kind") == "surprise":
+                forget_from(self.surprises, step)
+                self.surprises.append(surprise(step, record))
+            self.revision += 1
+
+    def take_events(self, found: Iterable[Record]) -> None:
+        """Keep events, the state they tell, and the answers to commands."""
+        for record in found:
+            kind = record.get("kind")
+            self.revision += 1
+            if kind in LIFE:
+                self.life = record
+            if kind == "started":
+                self.started = record
+            elif kind == "ack":
+                self.acks.append(record)
+            elif kind in ("token", "sample_end"):
+                self.grow_answer(record)
+            if kind != "token":
+                self.events.append(record)
+
+    def grow_answer(self, record: Record) -> None:
+        """A piece of a sample asked for, or its end."""
+        command = str(record.get("id"))
+        before = self.answers.get(command, Answer("", "", False))
+        text = str(record.get("text") or "")
+        if record.get("kind") == "token":
+            self.answers[command] = before._replace(text=before.text + text)
+        else:
+            self.answers[command] = before._replace(text=text, finished=True)
+
+    def expect(self, command_id: str, prompt: str) -> None:
+        """Remember the prompt of a sample that has been asked for."""
+        self.answers[command_id] = Answer(prompt, "", False)
+        self.revision += 1
+
+    @property
+    def state(self) -> State:
+        """What the run is doing."""
+        return state_of(self.alive, self.life)
+
+    def setting(self, key: str) -> Any:
+        """A setting of the run by section.name, or None."""
+        section, _, name = key.partition(".")
+        values = self.config.get(section)
+        return values.get(name) if isinstance(values, dict) else None
+
+    @property
+    def step(self) -> int:
+        """How far the run has come."""
+        return int(self.steps["step"][-1]) if len(self.steps) else 0
+
+    @property
+    def total(self) -> int:
+        """How many steps it shall have; 0 where nobody has said."""
+        for value in (self.started.get("steps"), self.setting("train.steps")):
+            if isinstance(value, int) and value > 0:
+                return value
+        return 0
+
+    def seconds_left(self) -> float | None:
+        """The time to the end at the pace of the last lines; None before there is one."""
+        pace = seconds_per_step(self.steps["step"], self.steps["time"])
+        if pace is None or self.total <= self.step:
+            return None
+        return pace * (self.total - self.step)
+
+    def last(self, name: str) -> float:
+        """The newest value of a step's field; NaN where there is none."""
+        return float(self.steps[name][-1]) if len(self.steps) else np.nan
+
+
+def seconds_per_step(steps: np.ndarray, times: np.ndarray) -> float | None:
+    """The pace over the last lines; pauses and a clock set back do not count."""
+    seconds = np.diff(times[-RATE_WINDOW:])
+    done = np.diff(steps[-RATE_WINDOW:])
+    forward = (seconds > 0) & (done > 0)
+    if not forward.any():
+        return None
+    seconds, done = seconds[forward], done[forward]
+    usual = float(np.median(seconds))
+    return float(np.minimum(seconds, 20 * usual).sum() / done.sum())
+
+
+def forget_from(entries: list[Any], step: int) -> None:
+    """Drop what was said of this step and later ones before the run went back to it."""
+    while entries and entries[-1].step >= step:
+        entries.pop()
+
+
+def surprise(step: int, record: Record) -> Surprise:
+    """A surprise map from its record; pieces and losses of equal number."""
+    pieces, losses = record.get("pieces"), record.get("losses")
+    if not isinstance(pieces, list) or not isinstance(losses, list):
+        return Surprise(step, (), ())
+    count = min(len(pieces), len(losses))
+    return Surprise(step, tuple(map(str, pieces[:count])), tuple(map(number, losses[:count])))
+
+
+def state_of(alive: bool, life: Record | None) -> State:
+    """The state that a lock and the last event of a life tell."""
+    kind = life.get("kind") if life else None
+    if alive:
+        return "paused" if kind == "paused" else "running"
+    if kind != "finished" or life is None:
+        return "interrupted"
+    reasons: dict[Any, State] = {"done": "finished", "diverged": "diverged"}
+    return reasons.get(life.get("reason"), "interrupted")
+
+
+class Glance:
+    """One run as a row of a table, kept up to date without parsing every step."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.metrics, self.history = Reader(run.metrics), Reader(run.events)
+        self.step_record: Record = {}
+        self.val_losses: dict[int, float] = {}
+        self.life: Record | None = None
+        self.steps = 0
+        self.alive = False
+        self.updated = 0.0
+        self.config: Record = {}
+        self.configured_at = 0.0
+
+    @property
+    def behind(self) -> bool:
+        """Whether there is more to read at once."""
+        return self.metrics.behind or self.history.behind
+
+    def poll(self) -> None:
+        """Read what is new."""
+        self.alive = is_alive(self.run)
+        self.read_settings()
+        lines, anew = self.metrics.lines(SCAN_BYTES)
+        if anew:
+            self.step_record, self.val_losses = {}, {}
+        self.take_metrics(lines)
+        lines, _ = self.history.lines(SCAN_BYTES)
+        for record in parsed([line for line in lines if mentions(line, LIFE)]):
+            if record.get("kind") in LIFE:
+                self.life = record
+            if record.get("kind") == "started" and isinstance(record.get("steps"), int):
+                self.steps = record["steps"]
+        self.updated = last_written(self.run)
+
+    def read_settings(self) -> None:
+        """The configuration, when it has changed."""
+        try:
+            changed_at = self.run.config_toml.stat().st_mtime
+            if changed_at != self.configured_at:
+                self.configured_at, self.config = changed_at, read_toml(self.run.config_toml)
+        except (OSError, UserError):
+            return
+        train = self.config.get("train")
+        planned = train.get("steps") if isinstance(train, dict) else None
+        if not self.steps and isinstance(planned, int):
+            self.steps = planned
+
+    def take_metrics(self, lines: Sequence[bytes]) -> None:
+        """The evaluations and the newest step among some lines."""
+        for record in parsed([line for line in lines if b'"eval"' in line]):
+            step, loss = record.get("step"), number(record.get("val_loss"))
+            if record.get("kind") == "eval" and isinstance(step, int):
+                later = [known for known in self.val_losses if known >= step]
+                for known in later:
+                    del self.val_losses[known]
+                self.val_losses[step] = loss
+        for line in reversed(lines):
+            found = parsed([line]) if b'"step"' in line and b'"eval"' not in line else []
+            if found and found[0].get("kind") == "step":
+                self.step_record = found[0]
+                return
+
+    @property
+    def state(self) -> State:
+        """What the run is doing."""
+        return state_of(self.alive, self.life)
+
+    @property
+    def step(self) -> int:
+        """How far the run has come."""
+        step = self.step_record.get("step")
+        return step if isinstance(step, int) else 0
+
+    @property
+    def loss(self) -> float:
+        """The newest training loss."""
+        return number(self.step_record.get("loss"))
+
+    @property
+    def val_loss(self) -> float:
+        """The newest validation loss."""
+        return list(self.val_losses.values())[-1] if self.val_losses else np.nan
+
+    @property
+    def best(self) -> float:
+        """The lowest validation loss."""
+        known = [loss for loss in self.val_losses.values() if np.isfinite(loss)]
+        return min(known, default=np.nan)
+
+    @property
+    def speed(self) -> float:
+        """The newest tokens per second."""
+        return number(self.step_record.get("tokens_per_second"))
+
+
+def last_written(run: Run) -> float:
+    """When the run last wrote something, in seconds since 1970."""
+    times = []
+    for path in (run.metrics, run.events, run.config_toml):
+        try:
+            times.append(path.stat().st_mtime)
+        except OSError:
+            continue
+    return max(times, default=0.0)

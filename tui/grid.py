@@ -1,0 +1,106 @@
+"""A row as a table: which two axes are shown, where the others stand, and how it is drawn."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from textual.content import Content
+
+from mlx_gpt.traces import Row
+from tui.heat import MODES, Mode, Table, Window, heatmap, slice_of
+from tui.inside import array
+
+
+class Grid:
+    """How the numbers of rows are looked at; each kind of row keeps its place."""
+
+    def __init__(self) -> None:
+        self.pair = self.held = 0
+        self.index: dict[str, list[int]] = {}
+        self.mode: Mode = "auto"
+        self.corner = (0, 0)
+        self.window: Window | None = None
+
+    def pairs(self, row: Row) -> list[tuple[int, int]]:
+        """The pairs of axes that can be a table: the last two first, then turned."""
+        n = len(row.shape)
+        found = [(i, j) for i in range(n) for j in range(i + 1, n)][::-1]
+        return found + [(j, i) for i, j in found]
+
+    def axes(self, row: Row) -> tuple[int, int]:
+        """The axes of the table; a row of fewer than two axes is one line."""
+        pairs = self.pairs(row)
+        return pairs[self.pair % len(pairs)] if pairs else (0, 0)
+
+    def place(self, row: Row) -> list[int]:
+        """Where the axes stand that are not shown."""
+        index = self.index.setdefault(row.kind, [0] * len(row.shape))
+        for axis, size in enumerate(row.shape):
+            index[axis] = min(index[axis], size - 1)
+        return index
+
+    def held_axis(self, row: Row) -> int | None:
+        """The axis that is moved along: one of those that are not shown, at first the last."""
+        others = [axis for axis in range(len(row.shape)) if axis not in self.axes(row)]
+        return others[(self.held - 1) % len(others)] if others else None
+
+    def move(self, row: Row, step: int) -> None:
+        """Along the axis that is held."""
+        axis = self.held_axis(row)
+        if axis is not None:
+            index = self.place(row)
+            index[axis] = (index[axis] + step) % row.shape[axis]
+
+    def turn(self) -> None:
+        """Another pair of axes."""
+        self.pair, self.corner = self.pair + 1, (0, 0)
+
+    def next_mode(self) -> None:
+        """Numbers, blocks, half blocks, signs, or whichever fits."""
+        self.mode = MODES[(MODES.index(self.mode) + 1) % len(MODES)]
+
+    def scroll(self, rows: int, columns: int) -> None:
+        """Half a window further."""
+        if self.window is not None:
+            down = rows * max(self.window.rows // 2, 1)
+            right = columns * max(self.window.columns // 2, 1)
+            top, left = self.window.first_row, self.window.first_column
+            self.corner = (max(top + down, 0), max(left + right, 0))
+
+    def describe(self, row: Row) -> str:
+        """The axes: those of the table with their size, the others with their index."""
+        words, shown, index = [], self.axes(row), self.place(row)
+        held = self.held_axis(row)
+        for axis, (name, size) in enumerate(zip(row.axes.split(), row.shape, strict=True)):
+            mark = "›" if axis == held else ""
+            inside = axis in shown
+            words.append(f"{name}:{size}" if inside else f"{mark}{name}={index[axis]}/{size}")
+        return " ".join(words)
+
+    def table(self, row: Row, answer: Mapping[str, Any]) -> tuple[np.ndarray, list[str]]:
+        """The numbers of the table, and the names of its two axes."""
+        numbers, names = array(answer["value"]), row.axes.split()
+        if len(row.shape) < 2:
+            return np.atleast_2d(numbers), ["", *(names or [""])]
+        axes = self.axes(row)
+        whole = answer["axes"] is None
+        cut = slice_of(numbers, axes, self.place(row)) if whole else numbers
+        return cut, [names[axis] for axis in axes]
+
+    def draw(self, table: Table, width: int, height: int, *, colour: bool) -> Content:
+        """The table within so many columns and lines; below it, which part of it is seen."""
+        content, window, _ = heatmap(
+            table, width, height - 1, mode=self.mode, corner=self.corner, colour=colour
+        )
+        self.window = window
+        if (window.rows, window.columns) == table.values.shape:
+            return content
+        note = Content.styled(f"{span(window, table.values.shape)}   {{ }} [ ]", "$text-muted")
+        return Content("\n").join([content, note])
+
+
+def span(window: Window, shape: Sequence[int]) -> str:
+    """Which rows and columns are seen, of how many."""
+    down = f"{window.first_row}–{window.first_row + window.rows - 1} / {shape[0]}"
+    along = f"{window.first_column}–{window.first_column + window.columns - 1} / {shape[1]}"
+    return f"{down} × {along}"

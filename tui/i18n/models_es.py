@@ -1,0 +1,295 @@
+"""The words of the pages that ask a model, in Spanish, by key."""
+
+ES = {
+    "worker.ended": (
+        "El proceso que tiene el modelo ha terminado: {how}. Vuelve a empezar con la próxima "
+        "pregunta."
+    ),
+    "worker.code": "código {code}",
+    "inside.no_checkpoint": (
+        "{name} aún no tiene checkpoint: pulsa 2 y luego s para guardar uno ya, o espera al "
+        "primero."
+    ),
+    "inside.loading": "Se está cargando el modelo.",
+    "trainer.gone": "El entrenador de {name} ha terminado.",
+    "recorded.missing": "La grabación {path} falta o está dañada; instala mlx-gpt otra vez.",
+    "recorded.unknown": (
+        "Esto es una grabación. Responde a: {prompts}. Para textos propios entrena un modelo: "
+        "pulsa 1 y luego b."
+    ),
+    "sample.placeholder": "un texto; Intro genera, Esc sale",
+    "sample.start": "Pulsa {prompt} para escribir un texto, o g para empezar desde nada.",
+    "sample.empty": (
+        "Aún no hay un modelo con que hablar.\n"
+        "\n"
+        "  1   las ejecuciones: pulsa b allí para un primer modelo en tres minutos\n"
+        "  n   una ejecución nueva, a tu gusto\n"
+        "\n"
+        "mlx-gpt tui MODELO abre un modelo por su nombre o carpeta."
+    ),
+    "sample.no_model": "No hay un modelo con que hablar: pulsa 1 y luego b para entrenar uno.",
+    "sample.seed": "semilla",
+    "sample.count": "{count} tokens",
+    "sample.running": "▌ Espacio para",
+    "sample.living": "{name}, entrenando",
+    "sample.at_step": "{name}, paso {step}",
+    "sample.off": "no",
+    "sample.no_token": "Aquí están los rivales del token bajo el cursor.",
+    "sample.rivals": "{nats} nats · quedan {sign}{left}  (p · ahora)",
+    "sample.rep_note": "rep actúa en el texto siguiente",
+    "finish.length": "acabó en n",
+    "finish.end": "acabó por sí solo",
+    "finish.failed": "falló",
+    "finish.stopped": "parado",
+    "help.sample": (
+        "El modelo continúa un texto. Cada token tiene el color de su probabilidad; pon el cursor "
+        "en uno con ←/→ para ver qué más pudo venir, elige un rival con ↑/↓ y sigue desde él con "
+        "Intro. Los diales cambian las barras al instante: no hace falta calcular nada nuevo. g "
+        "genera otra vez, r con la misma semilla. Una ejecución que entrena responde ella misma, "
+        "entre dos pasos."
+    ),
+    "help.prompt": "El texto que se continúa. ↑/↓ recuperan textos anteriores.",
+    "help.tokens": (
+        "Los tokens por su probabilidad, como la dio el modelo antes de todo filtro: verde es lo "
+        "esperado, amarillo y rojo son sorpresas. Subrayado: elegido por ti."
+    ),
+    "help.rivals": (
+        "p es lo que piensa el modelo; ahora es lo que dejan temperatura, top-k, top-p y min-p; "
+        "× marca lo que no puede venir. ▶ está ante el token que vino. ≈: los rivales que no se "
+        "guardan se toman por igual de probables."
+    ),
+    "help.dials": (
+        "T temperatura · top-k los k más probables · top-p los más probables que suman p · min-p "
+        "una parte del más probable · rep hace menos probables los usados (en el texto siguiente) "
+        "· n máximo de tokens · × muestras una junto a otra."
+    ),
+    "key.prompt.older": "anterior",
+    "tip.prompt.older": "El texto anterior",
+    "key.prompt.newer": "siguiente",
+    "tip.prompt.newer": "El texto siguiente",
+    "key.prompt.leave": "salir",
+    "tip.prompt.leave": "Volver a la página",
+    "key.sample.prompt": "texto",
+    "tip.sample.prompt": "Escribir un texto",
+    "key.sample.generate": "genera",
+    "tip.sample.generate": "Generar con una semilla nueva",
+    "key.sample.again": "repite",
+    "tip.sample.again": "Generar con la misma semilla",
+    "key.sample.stop": "para",
+    "tip.sample.stop": "Parar tras este token",
+    "key.sample.back": "token",
+    "tip.sample.back": "El token anterior",
+    "key.sample.forward": "token",
+    "tip.sample.forward": "El token siguiente",
+    "key.sample.likelier": "rival",
+    "tip.sample.likelier": "Un rival más probable",
+    "key.sample.unlikelier": "rival",
+    "tip.sample.unlikelier": "Un rival menos probable",
+    "key.sample.branch": "ramifica",
+    "tip.sample.branch": "Poner el rival en lugar del token y seguir desde ahí",
+    "key.sample.undo": "deshace",
+    "tip.sample.undo": "Las muestras anteriores",
+    "key.sample.dial": "dial",
+    "tip.sample.dial": "Tomar el dial siguiente",
+    "key.sample.dial_back": "dial",
+    "tip.sample.dial_back": "Tomar el dial anterior",
+    "key.sample.more": "gira",
+    "tip.sample.more": "Girar el dial hacia arriba",
+    "key.sample.less": "gira",
+    "tip.sample.less": "Girar el dial hacia abajo",
+    "key.sample.other": "muestra",
+    "tip.sample.other": "La siguiente de varias muestras",
+    "key.sample.reset": "inicial",
+    "tip.sample.reset": "Los diales como al principio",
+    "key.sample.first": "primero",
+    "tip.sample.first": "El primer token",
+    "key.sample.last": "último",
+    "tip.sample.last": "El último token",
+    "key.sample.trace": "trázalo",
+    "tip.sample.trace": "Recorrer el modelo con el texto hasta el cursor",
+    "trace.prompt": "un texto; Intro lo traza, Esc sale",
+    "trace.empty": (
+        "Aún no hay un modelo que mirar por dentro.\n"
+        "\n"
+        "  1   las ejecuciones: pulsa b allí para un primer modelo en tres minutos\n"
+        "  n   una ejecución nueva, a tu gusto\n"
+        "\n"
+        "mlx-gpt tui MODELO abre un modelo por su nombre o carpeta."
+    ),
+    "trace.wait": "Se está cargando y trazando el modelo.",
+    "trace.busy": "se está calculando",
+    "trace.from": "desde",
+    "trace.params": "pesos",
+    "trace.cost": "coste",
+    "trace.axes": "ejes",
+    "trace.shape": "forma",
+    "trace.numbers": "{count} números, {size}, {dtype}",
+    "trace.mean": "media",
+    "trace.norm": "norma",
+    "trace.odd": "especial",
+    "trace.spread": "reparto",
+    "trace.float64": "float64",
+    "trace.proof": "error {rel}, máximo {tol}",
+    "trace.gap": "Δ difiere de la pasada anterior en {gap} de su mayor número",
+    "trace.rows": "filas",
+    "trace.ends": "entrega",
+    "trace.memory": "memoria",
+    "trace.bad": "{name} es la primera fila que no es lo que dice su ecuación.",
+    "trace.cut": "cortados los primeros {count} tokens: contexto lleno",
+    "trace.first": "difiere desde {name}",
+    "trace.same": "Ninguna fila difiere de la pasada anterior.",
+    "trace.stale": "{press} carga un checkpoint más nuevo",
+    "view.row": "fila",
+    "view.values": "valores",
+    "view.attention": "atención",
+    "view.lens": "lente de logits",
+    "view.cone": "cono de luz",
+    "view.account": "cuenta del logit",
+    "view.labs": "laboratorios",
+    "part.embedding": "embedding",
+    "part.block": "bloque {layer}",
+    "part.attention": "atención",
+    "part.feed-forward": "feed-forward",
+    "part.head": "cabeza",
+    "part.loss": "pérdida",
+    "part.sampling": "elección de un token",
+    "group.embedding": "Los ids se vuelven vectores: empieza la corriente residual.",
+    "group.block": (
+        "Una capa: la atención mueve información entre tokens, la red feed-forward trabaja "
+        "con cada uno. Ambas suman a la corriente."
+    ),
+    "group.attention": "Cada token pregunta (q), cada token responde (k) y entrega algo (v).",
+    "group.feed-forward": "Cada token por separado: se ensancha, se dobla y se recoge.",
+    "group.head": "Se lee la corriente: una puntuación para cada token del vocabulario.",
+    "group.loss": "Cuánto sorprende al modelo cada token que de verdad vino.",
+    "group.sampling": "De las puntuaciones de la última posición al token siguiente.",
+    "lens.what": (
+        "Lo que diría el modelo si acabara ahí, en la posición {position} ‘{token}’; |x| es "
+        "la longitud del vector de la corriente."
+    ),
+    "lens.after": "bloque {layer}",
+    "cone.what": (
+        "Otro token en lugar de ‘{token}’ (posición {position}): cuánto cambia cada posición "
+        "de cada fila. , y . lo mueven."
+    ),
+    "account.what": (
+        "El logit de ‘{token}’ en la posición {position}, como suma de lo que escribe cada parte:"
+    ),
+    "account.total": "suma",
+    "account.logit": "logit",
+    "account.error": "diferencia {error} del mayor",
+    "attention.place": "bloque {layer}, cabeza {head} de {heads}",
+    "attention.note": (
+        "Las filas miran a las columnas; cada fila suma 1. Los pesos no son una explicación."
+    ),
+    "labs.none": "b elige un error; luego los laboratorios dicen cuáles lo notan.",
+    "labs.choose": "¿Qué error ha de tener el modelo? (0 lo quita)",
+    "labs.running": "han mirado {done} laboratorios …",
+    "labs.caught": "Lo notan: {labs}",
+    "quiz.ask": "por adivinar",
+    "quiz.line": "forma de {name}: nombres o números, como B T d_model",
+    "quiz.next": "Intro: fila siguiente",
+    "quiz.score": "{right} de {asked} bien",
+    "quiz.right": "Bien: {answer}.",
+    "quiz.count": "Tiene {count} ejes, no {given}: {answer}.",
+    "quiz.axis": "El eje {number} es {expected}, no {given}:",
+    "axis.B": "secuencias",
+    "axis.T": "tokens nuevos",
+    "axis.S": "claves: todos los tokens hasta ahora",
+    "axis.P": "posiciones cuyo token siguiente se conoce",
+    "axis.V": "tokens del vocabulario",
+    "axis.d_model": "ancho de la corriente",
+    "axis.n_heads": "cabezas",
+    "axis.n_kv_heads": "cabezas de claves y valores",
+    "axis.d_head": "ancho de una cabeza",
+    "axis.d_ff": "rasgos de la red feed-forward",
+    "help.tree": (
+        "La pasada en el orden en que corre. ↓ va a la línea siguiente, → entra en un grupo, "
+        "← sale de él, Espacio al bloque siguiente. ✓ la fila es lo que dice su ecuación, "
+        "probado en float64; ✗ no lo es; Δ difiere de la pasada anterior."
+    ),
+    "help.row": (
+        "Qué es la fila: su ecuación, en palabras, sus ejes y tamaños, coste, estadísticas y "
+        "su distancia a la aritmética float64."
+    ),
+    "help.view": (
+        "La vista elegida. v pasa a la siguiente: números, atención, lente de logits, cono de"
+        " luz, cuenta del logit, laboratorios."
+    ),
+    "key.menu.pick": "elige",
+    "tip.menu.pick": "Este",
+    "key.menu.up": "arriba",
+    "tip.menu.up": "El de arriba",
+    "key.menu.down": "abajo",
+    "tip.menu.down": "El de abajo",
+    "key.menu.page_up": "pág. arriba",
+    "tip.menu.page_up": "Una página arriba",
+    "key.menu.page_down": "pág. abajo",
+    "tip.menu.page_down": "Una página abajo",
+    "key.menu.first": "primero",
+    "tip.menu.first": "El primero",
+    "key.menu.last": "último",
+    "tip.menu.last": "El último",
+    "key.trace.step": "paso",
+    "tip.trace.step": "La línea siguiente",
+    "key.trace.back": "paso",
+    "tip.trace.back": "La línea anterior",
+    "key.trace.into": "entra",
+    "tip.trace.into": "Entrar en el grupo; en una fila, a sus números",
+    "key.trace.out": "sale",
+    "tip.trace.out": "Salir del grupo",
+    "key.trace.block": "bloque",
+    "tip.trace.block": "La parte siguiente del modelo",
+    "key.trace.block_back": "bloque",
+    "tip.trace.block_back": "La parte anterior del modelo",
+    "key.trace.view": "vista",
+    "tip.trace.view": "La vista siguiente: valores, atención, lente, cono, cuenta, laboratorios",
+    "key.trace.view_back": "vista",
+    "tip.trace.view_back": "La vista anterior",
+    "key.trace.less": "mueve",
+    "tip.trace.less": "Cabeza, índice o posición anterior",
+    "key.trace.more": "mueve",
+    "tip.trace.more": "Cabeza, índice o posición siguiente",
+    "key.trace.edit": "texto",
+    "tip.trace.edit": "Otro texto; muestra la primera fila distinta",
+    "key.trace.break": "rómpelo",
+    "tip.trace.break": "Elegir un error y ver qué laboratorios lo notan",
+    "key.trace.zero": "anula",
+    "tip.trace.zero": "Poner a cero la fila, parte o cabeza y trazar otra vez",
+    "key.trace.restore": "restaura",
+    "tip.trace.restore": "El modelo como es",
+    "key.trace.quiz": "examen",
+    "tip.trace.quiz": "Adivinar las formas",
+    "key.trace.pair": "ejes",
+    "tip.trace.pair": "Otros ejes como tabla",
+    "key.trace.hold": "índice de",
+    "tip.trace.hold": "Otro eje por el que moverse",
+    "key.trace.marks": "marcas",
+    "tip.trace.marks": "Números, bloques, medios bloques o signos",
+    "key.trace.wide": "ancho",
+    "tip.trace.wide": "Todo el ancho para la vista",
+    "key.trace.values": "valores",
+    "tip.trace.values": "Los números de la fila",
+    "key.trace.attention": "atención",
+    "tip.trace.attention": "Quién mira a quién",
+    "key.trace.lens": "lente",
+    "tip.trace.lens": "Lo que diría el modelo tras cada bloque",
+    "key.trace.cone": "cono",
+    "tip.trace.cone": "Dónde se nota un token cambiado",
+    "key.trace.account": "cuenta",
+    "tip.trace.account": "De qué se compone un logit",
+    "key.trace.row": "fila",
+    "tip.trace.row": "Qué es la fila",
+    "key.trace.left": "tabla",
+    "tip.trace.left": "La tabla a la izquierda",
+    "key.trace.right": "tabla",
+    "tip.trace.right": "La tabla a la derecha",
+    "key.trace.upward": "tabla",
+    "tip.trace.upward": "La tabla hacia arriba",
+    "key.trace.downward": "tabla",
+    "tip.trace.downward": "La tabla hacia abajo",
+    "key.trace.reload": "más nuevo",
+    "tip.trace.reload": "Cargar el checkpoint más nuevo",
+    "key.trace.leave": "salir",
+    "tip.trace.leave": "Salir del examen, o volver a la fila",
+}

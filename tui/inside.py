@@ -1,0 +1,111 @@
+"""The model in hand: which one it is, loaded by a worker, and the tokens that it knows."""
+
+import base64
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mlx_gpt.errors import UserError
+from mlx_gpt.run import Record, Run, is_alive, pointed_step, saved_steps
+from tui.i18n import t
+from tui.launch import shell
+from tui.worker import Client, ask
+
+
+class Place(NamedTuple):
+    """Where a model is loaded from: a name or folder, and which of its checkpoints."""
+
+    name: str
+    checkpoint: str | None = None
+    step: int | None = None  # that of the checkpoint, as the folder says
+    run: Run | None = None
+
+    def fields(self, root: str) -> Record:
+        """The place as a request says it."""
+        return {"model": self.name, "checkpoint": self.checkpoint, "root": root}
+
+
+class Loaded(NamedTuple):
+    """What the worker said of the model that it has loaded."""
+
+    place: Place
+    source: str
+    step: int | None
+    notes: tuple[str, ...]
+    config: Mapping[str, Any]
+    sample: Mapping[str, Any]
+    pieces: Sequence[str]
+    end_id: int
+
+    @property
+    def vocab_size(self) -> int:
+        """How many tokens there are."""
+        return len(self.pieces)
+
+    def piece(self, token_id: int) -> str:
+        """A token in readable form."""
+        return self.pieces[token_id] if 0 <= token_id < len(self.pieces) else f"‹{token_id}›"
+
+
+DEMO = Place("demo")
+
+
+def place_of(model: str | None, run: Run | None) -> Place | None:
+    """The place of the model in hand: a model by name, or a checkpoint of the run.
+
+    Of a run in training the newest is taken, of any other the best.
+    """
+    if model is not None:
+        return Place(model)
+    if run is None:
+        return None
+    steps = saved_steps(run)
+    if not steps:
+        raise UserError(t("inside.no_checkpoint", name=run.name))
+    if is_alive(run):
+        return Place(str(run.path), "latest", steps[-1], run)
+    return Place(str(run.path), "best", pointed_step(run, "best") or steps[-1], run)
+
+
+class Inside:
+    """A client, and the model that it holds."""
+
+    def __init__(self, client: Client, root: str = "runs") -> None:
+        self.client, self.root = client, root
+        self.loaded: Loaded | None = None
+
+    async def close(self) -> None:
+        """Let the client go."""
+        await self.client.close()
+
+    async def load(self, place: Place) -> Loaded:
+        """The model of a place; loaded only if it is another than the one in hand."""
+        if self.loaded is not None and self.loaded.place == place:
+            return self.loaded
+        facts = await ask(self.client, "load", **place.fields(self.root))
+        self.loaded = Loaded(
+            place,
+            str(facts["source"]),
+            facts["step"],
+            tuple(facts["notes"]),
+            facts["config"],
+            facts["sample"],
+            facts["pieces"],
+            facts["end_id"],
+        )
+        return self.loaded
+
+
+def array(record: Mapping[str, Any]) -> np.ndarray:
+    """An array from its JSON."""
+    numbers = np.frombuffer(base64.b64decode(record["data"]), np.dtype(record["dtype"]))
+    return numbers.reshape(record["shape"])
+
+
+def command_for(verb: str, place: Place | None, prompt: str, *settings: str) -> str:
+    """The command line that does with a model what a page shows."""
+    name = [place.name] if place else []
+    which = ["--checkpoint", place.checkpoint] if place and place.checkpoint == "latest" else []
+    words = ["mlx-gpt", verb, *name, *([prompt] if prompt and name else []), *which, *settings]
+    return shell(words)

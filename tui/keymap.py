@@ -1,0 +1,84 @@
+"""The keys: how a binding is declared, and the file in which a user remaps them.
+
+Every binding has an id, `screen.action`. Its words are in the catalogues: `key.ID` names it in
+the footer, `tip.ID` explains it in the help. The file is TOML: `"train.pause" = "space"`.
+"""
+
+import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from textual.binding import Binding
+
+from mlx_gpt.config import nearest, read_toml
+from mlx_gpt.errors import UserError
+
+
+def bind(
+    binding_id: str, keys: str, action: str, *, show: bool = True, priority: bool = False
+) -> Binding:
+    """A binding by its id; several keys are separated by commas."""
+    return Binding(
+        keys, action, description=binding_id, show=show, priority=priority, id=binding_id
+    )
+
+
+def keymap_path() -> Path:
+    """Where the user's keymap lies: MLX_GPT_KEYMAP, or the folder for settings."""
+    if chosen := os.environ.get("MLX_GPT_KEYMAP"):
+        return Path(chosen)
+    home = os.environ.get("XDG_CONFIG_HOME")
+    return (Path(home) if home else Path.home() / ".config") / "mlx-gpt" / "keymap.toml"
+
+
+def read_keymap(path: Path, screens: Mapping[str, Iterable[Binding]]) -> dict[str, str]:
+    """The user's keys by binding id, checked; empty where there is no file."""
+    if not path.exists():
+        return {}
+    table = read_toml(path)
+    known = {binding.id: binding.key for bindings in screens.values() for binding in bindings}
+    for name, keys in table.items():
+        if name not in known:
+            ids = [binding_id for binding_id in known if binding_id]
+            raise UserError(f"{path}: no key binding {name}{nearest(name, ids)}")
+        if not isinstance(keys, str) or not keys.strip():
+            raise UserError(f'{path}: {name} = {keys!r}; give a key, as in "{name}" = "f7"')
+    check_clashes(path, table, screens)
+    return table
+
+
+def check_clashes(
+    path: Path, table: Mapping[str, str], screens: Mapping[str, Iterable[Binding]]
+) -> None:
+    """Refuse a key that would mean two things on one screen."""
+    everywhere = list(screens.get("app", ()))
+    for bindings in screens.values():
+        owner: dict[str, str] = {}
+        for binding in [*bindings, *everywhere]:
+            binding_id = binding.id or binding.action
+            for key in table.get(binding_id, binding.key).split(","):
+                other = owner.setdefault(key.strip(), binding_id)
+                if other != binding_id and {other, binding_id} & set(table):
+                    raise UserError(
+                        f"{path}: the key {key} is both {other} and {binding_id}; change one"
+                    )
+
+
+def keymap_text(screens: Mapping[str, Iterable[Binding]]) -> str:
+    """A keymap file that lists every binding, each a comment until the user changes it."""
+    lines = ["# Keys of mlx-gpt tui. Take the # away from a line and change its key."]
+    for name, bindings in screens.items():
+        lines.append(f"\n# {name}")
+        lines += [f'# "{binding.id}" = "{binding.key}"' for binding in bindings if binding.id]
+    return "\n".join(lines) + "\n"
+
+
+def write_keymap(path: Path, text: str) -> None:
+    """Write the file where there is none yet."""
+    if path.exists():
+        raise UserError(f"{path} is there already; edit it")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UserError(f"cannot write {path}: {error.strerror}") from error

@@ -1,0 +1,77 @@
+"""Starting trainings: processes of their own, which outlive the app."""
+
+import json
+import shlex
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from mlx_gpt.errors import UserError
+from mlx_gpt.language import say
+from mlx_gpt.run import Run
+
+
+def shell(words: Sequence[str]) -> str:
+    """Words as a line for a shell."""
+    return shlex.join(words)
+
+
+def at_root(root: Path, words: list[str]) -> list[str]:
+    """A command, told where the runs lie unless that is where they lie anyway."""
+    return words if root == Path("runs") else [*words, "--out", str(root)]
+
+
+def resume_words(run: Run, *, diverged: bool, lr: str) -> list[str]:
+    """The command that goes on with a run; one that diverged learns more slowly."""
+    slower = [f"train.lr={lr}"] if diverged else []
+    return ["mlx-gpt", "train", "--resume", str(run.path), *slower]
+
+
+def longer_words(run: Run, steps: int) -> list[str]:
+    """The command that goes on with a finished run to more steps."""
+    more = ["--steps", str(steps), "--curve", "stretch"]
+    return ["mlx-gpt", "train", "--resume", str(run.path), *more]
+
+
+class Launch:
+    """A training on its way into the background: it prepares, then detaches."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self.words = list(words)
+        self.folder = tempfile.TemporaryDirectory(prefix="mlx-gpt-")
+        self.output, self.notes = (Path(self.folder.name) / name for name in ("output", "notes"))
+        command = [sys.executable, "-m", "mlx_gpt", *self.words[1:], "--detach", "--json"]
+        with self.output.open("wb") as output, self.notes.open("wb") as notes:
+            self.process = subprocess.Popen(
+                [*command, "--lang", say.language],
+                start_new_session=True,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=notes,
+            )
+
+    def close(self) -> None:
+        """Take away what the process said; it goes on."""
+        self.folder.cleanup()
+
+    def finished(self) -> bool:
+        """Whether the training has begun or has been refused."""
+        return self.process.poll() is not None
+
+    def stage(self) -> str:
+        """The last thing the process said while it prepares."""
+        lines = self.notes.read_text("utf-8", "replace").splitlines()
+        return lines[-1] if lines else ""
+
+    def run_path(self) -> Path:
+        """The folder of the run that has begun; UserError with the reason where none has."""
+        said = self.output.read_text("utf-8", "replace").strip().splitlines()
+        try:
+            answer = json.loads(said[-1])
+        except (IndexError, ValueError):
+            raise UserError(self.stage() or "the training ended before it began") from None
+        if "error" in answer:
+            raise UserError(answer["error"])
+        return Path(answer["path"])

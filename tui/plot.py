@@ -1,0 +1,471 @@
+"""Curves as text: arrays in, characters and the names of their styles out.
+
+Axes: H W are rows and columns of characters; a character holds several dots.
+"""
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+Marks = Literal["braille", "blocks", "ascii"]
+MARKS: tuple[Marks, ...] = ("braille", "blocks", "ascii")
+DOTS_OF: dict[Marks, tuple[int, int]] = {"braille": (2, 4), "blocks": (1, 2), "ascii": (1, 1)}
+BRAILLE = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
+BLOCKS = np.array([" ", "▀", "▄", "█"])
+LABEL_WIDTH = 7
+ROBUST = (1.0, 97.0)  # percentiles that an outlier-safe range spans
+
+
+class Series(NamedTuple):
+    """A curve: x ascending, y, and for a band its lower and upper edge."""
+
+    name: str
+    style: str
+    x: np.ndarray
+    y: np.ndarray
+    low: np.ndarray | None = None
+    high: np.ndarray | None = None
+    points: bool = False
+
+
+class Reference(NamedTuple):
+    """A horizontal line that the curves are compared with."""
+
+    name: str
+    y: float
+
+
+class Figure(NamedTuple):
+    """What a chart shows."""
+
+    title: str
+    series: tuple[Series, ...] = ()
+    references: tuple[Reference, ...] = ()
+    bytes: bool = False
+
+
+class Look(NamedTuple):
+    """How a chart shows it."""
+
+    log: bool = False
+    robust: bool = False
+    x0: float | None = None
+    x1: float | None = None
+    cursor: float | None = None
+    marks: Marks = "braille"
+
+
+class View(NamedTuple):
+    """The rectangle of the data that is seen."""
+
+    x0: float
+    x1: float
+    y0: float
+    y1: float
+    log: bool
+    hidden: int
+
+
+class Piece(NamedTuple):
+    """A run of characters in one style."""
+
+    text: str
+    style: str
+
+
+Line = list[Piece]
+
+
+def ema(values: np.ndarray, weight: float) -> np.ndarray:
+    """Debiased exponential mean; what is not finite counts as missing."""
+    known = np.isfinite(values)
+    if weight <= 0 or not len(values):
+        return np.where(known, values, np.nan)
+    sums = decayed_sum(np.where(known, values, 0.0), weight)
+    counts = decayed_sum(known.astype(float), weight)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(counts > 0, sums / counts, np.nan)
+
+
+def decayed_sum(values: np.ndarray, weight: float) -> np.ndarray:
+    """s[i] = weight * s[i-1] + values[i], in blocks short enough for weight**-i to stay exact."""
+    block = max(1, int(16 / -math.log(weight)))
+    rows = -(-len(values) // block)
+    powers = weight ** np.arange(block)
+    padded = np.zeros(rows * block)
+    padded[: len(values)] = values
+    sums = np.cumsum(padded.reshape(rows, block) / powers, axis=1) * powers
+    carries = np.zeros(rows)
+    for row in range(1, rows):
+        carries[row] = sums[row - 1, -1] + powers[-1] * weight * carries[row - 1]
+    sums += carries[:, None] * (powers * weight)
+    return sums.reshape(-1)[: len(values)]
+
+
+def view_of(figure: Figure, look: Look) -> View:
+    """The rectangle that holds what is looked at."""
+    ends = [float(x) for series in figure.series if len(series.x) for x in series.x[[0, -1]]]
+    x0 = min(ends, default=0.0) if look.x0 is None else look.x0
+    x1 = max(ends, default=1.0) if look.x1 is None else look.x1
+    values = visible_values(figure, x0, x1, look.log)
+    y0, y1, hidden = y_range(values, look.robust)
+    near = [line.y for line in figure.references if line.y > 0]
+    if near and not len(values):
+        y0, y1 = min(near), max(near)
+    return View(x0, max(x1, x0 + 1e-9), *padded(y0, y1, look.log), look.log, hidden)
+
+
+def visible_values(figure: Figure, x0: float, x1: float, log: bool) -> np.ndarray:
+    """The finite values between two steps, of every curve."""
+    parts = [np.empty(0)]
+    for series in figure.series:
+        start, end = np.searchsorted(series.x, [x0, x1 + 1e-9])
+        edges = (series.y, series.low, series.high)
+        parts += [edge[start:end] for edge in edges if edge is not None]
+    values = np.concatenate(parts)
+    return values[np.isfinite(values) & ((values > 0) | (not log))]
+
+
+def y_range(values: np.ndarray, robust: bool) -> tuple[float, float, int]:
+    """The lowest and highest value to show, and how many lie outside."""
+    if not len(values):
+        return 1.0, 10.0, 0
+    if not robust:
+        return float(values.min()), float(values.max()), 0
+    low, high = np.percentile(values, ROBUST)
+    return float(low), float(high), int(((values < low) | (values > high)).sum())
+
+
+def padded(y0: float, y1: float, log: bool) -> tuple[float, float]:
+    """The range, opened where it has no height."""
+    if y1 - y0 > 1e-12 * max(abs(y0), abs(y1)):
+        return y0, y1
+    if log:
+        return y0 / 1.1, y1 * 1.1
+    margin = abs(y0) * 0.05 or 0.5
+    return y0 - margin, y1 + margin
+
+
+def rows_of(y: np.ndarray, view: View, rows: int) -> np.ndarray:
+    """The dot row of each value, 0 on top; NaN where there is none."""
+    y0, y1 = view.y0, view.y1
+    if view.log:
+        with np.errstate(invalid="ignore", divide="ignore"):
+            y = np.where(y > 0, np.log(y), np.nan)
+        y0, y1 = math.log(y0), math.log(y1)
+    return (y1 - y) * ((rows - 1) / (y1 - y0))
+
+
+class Spans(NamedTuple):
+    """The dots of a curve: for each column the first and the last row."""
+
+    columns: np.ndarray
+    top: np.ndarray
+    bottom: np.ndarray
+
+
+def spans(
+    x: np.ndarray, low: np.ndarray, high: np.ndarray, view: View, columns: int, rows: int
+) -> Spans:
+    """The extent of the data in each column of dots that has any: no spike is lost."""
+    start, end = np.searchsorted(x, [view.x0, view.x1 + 1e-9])
+    x, low, high = x[start:end], low[start:end], high[start:end]
+    top, bottom = rows_of(high, view, rows), rows_of(low, view, rows)
+    known = np.isfinite(top) & np.isfinite(bottom)
+    x, top, bottom = x[known], top[known], bottom[known]
+    if not len(x):
+        return Spans(np.empty(0, int), top, bottom)
+    column = ((x - view.x0) * ((columns - 1) / (view.x1 - view.x0))).astype(int)
+    first = np.flatnonzero(np.r_[True, column[1:] != column[:-1]])
+    return Spans(
+        column[first],
+        np.rint(np.minimum.reduceat(top, first)),
+        np.rint(np.maximum.reduceat(bottom, first)),
+    )
+
+
+def joined(dots: Spans) -> Spans:
+    """The same dots with the gaps between them drawn: a line without holes."""
+    if len(dots.columns) < 2:
+        return dots
+    columns = np.arange(dots.columns[0], dots.columns[-1] + 1)
+    top = np.rint(np.interp(columns, dots.columns, dots.top))
+    bottom = np.rint(np.interp(columns, dots.columns, dots.bottom))
+    reach_up = np.where(bottom[:-1] < top[1:] - 1, bottom[:-1] + 1, top[1:])
+    reach_down = np.where(top[:-1] > bottom[1:] + 1, top[:-1] - 1, bottom[1:])
+    return Spans(columns, np.r_[top[0], reach_up], np.r_[bottom[0], reach_down])
+
+
+def mask(dots: Spans, columns: int, rows: int) -> np.ndarray:
+    """The dots as a picture (rows, columns)."""
+    picture = np.zeros((rows, columns), bool)
+    row = np.arange(rows)[:, None]
+    inside = (dots.columns >= 0) & (dots.columns < columns)
+    drawn = (row >= dots.top[inside]) & (row <= dots.bottom[inside])
+    picture[:, dots.columns[inside]] = drawn
+    return picture
+
+
+def characters(picture: np.ndarray, marks: Marks) -> np.ndarray:
+    """A picture of dots as characters (H, W); a space where there is none."""
+    wide, high = DOTS_OF[marks]
+    H, W = picture.shape[0] // high, picture.shape[1] // wide
+    cells = picture.reshape(H, high, W, wide)
+    if marks == "ascii":
+        return np.where(cells.any((1, 3)), "*", " ")
+    if marks == "blocks":
+        return BLOCKS[cells[:, 0, :, 0] + 2 * cells[:, 1, :, 0]]
+    codes = (cells * BRAILLE[None, :, None, :]).sum((1, 3))
+    drawn = (codes + 0x2800).astype(np.uint32).reshape(-1).view("<U1").reshape(H, W)
+    return np.where(codes > 0, drawn, " ")
+
+
+class Canvas:
+    """A plot being drawn: a character and the name of its style in every cell."""
+
+    def __init__(self, width: int, height: int, view: View, marks: Marks) -> None:
+        self.width, self.height, self.view = width, height, view
+        self.marks: Marks = marks
+        self.text = np.full((height, width), " ")
+        self.styles = ["plot"]
+        self.owner = np.zeros((height, width), int)
+
+    def style(self, name: str) -> int:
+        """The number of a style."""
+        if name not in self.styles:
+            self.styles.append(name)
+        return self.styles.index(name)
+
+    def put(self, text: np.ndarray, style: str) -> None:
+        """Lay drawn characters over what is there."""
+        drawn = text != " "
+        self.text[drawn] = text[drawn]
+        self.owner[drawn] = self.style(style)
+
+    def curve(self, series: Series) -> None:
+        """Draw a band under its line, or the line alone."""
+        wide, high = DOTS_OF[self.marks]
+        columns, rows = self.width * wide, self.height * high
+        if series.low is not None and series.high is not None:
+            dots = spans(series.x, series.low, series.high, self.view, columns, rows)
+        else:
+            dots = spans(series.x, series.y, series.y, self.view, columns, rows)
+        if len(dots.columns):
+            self.put(characters(mask(joined(dots), columns, rows), self.marks), series.style)
+        if series.points:
+            self.points(series)
+
+    def points(self, series: Series) -> None:
+        """Mark every measured point of a curve that has few."""
+        dots = spans(series.x, series.y, series.y, self.view, self.width, self.height)
+        picture = np.full((self.height, self.width), " ")
+        inside = (dots.top >= 0) & (dots.top < self.height)
+        picture[dots.top[inside].astype(int), dots.columns[inside]] = (
+            "o" if self.marks == "ascii" else "●"
+        )
+        self.put(picture, series.style)
+
+    def row(self, y: float) -> int | None:
+        """The row of a value, if it is seen."""
+        row = float(rows_of(np.array([y]), self.view, self.height)[0])
+        return round(row) if math.isfinite(row) and -0.5 <= row < self.height - 0.5 else None
+
+    def reference(self, line: Reference) -> None:
+        """A dashed line behind the curves, with its name at the right."""
+        row = self.row(line.y)
+        if row is None:
+            return
+        free = self.text[row] == " "
+        self.text[row, free] = "-" if self.marks == "ascii" else "╌"
+        self.owner[row, free] = self.style("reference")
+        name = f" {line.name} "
+        start = self.width - len(name)
+        if start > 0:
+            self.text[row, start:] = list(name)
+            self.owner[row, start:] = self.style("reference")
+
+    def column(self, x: float) -> int | None:
+        """The column of a step, if it is seen."""
+        view = self.view
+        if not view.x0 <= x <= view.x1:
+            return None
+        return int((x - view.x0) * ((self.width - 1) / (view.x1 - view.x0)))
+
+    def cursor(self, x: float) -> None:
+        """A vertical line through the plot where it is free."""
+        column = self.column(x)
+        if column is not None:
+            free = (self.text[:, column] == " ") | (self.text[:, column] == "╌")
+            self.text[free, column] = "|" if self.marks == "ascii" else "│"
+            self.owner[free, column] = self.style("cursor")
+
+    def line(self, row: int) -> Line:
+        """A row as pieces of one style each."""
+        owner = self.owner[row]
+        cuts = [0, *(np.flatnonzero(owner[1:] != owner[:-1]) + 1).tolist(), self.width]
+        return [
+            Piece("".join(self.text[row, a:b]), self.styles[owner[a]])
+            for a, b in itertools.pairwise(cuts)
+            if b > a
+        ]
+
+
+def ticks(low: float, high: float, most: int, *, log: bool = False) -> list[float]:
+    """Round numbers between two values, at most so many."""
+    if most < 1 or not high > low:
+        return []
+    if log and low > 0 and high / low > 20:
+        decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+        marks = [digit * 10.0**power for power in decades for digit in (1, 2, 5)]
+        inside = [mark for mark in marks if low <= mark <= high]
+        return inside[:: math.ceil(len(inside) / most)] if inside else []
+    raw = (high - low) / most
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next(power * digit for digit in (1, 2, 5, 10) if power * digit >= raw * (1 - 1e-9))
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [number * step for number in range(first, last + 1)]
+
+
+def short(number: float, *, as_bytes: bool = False) -> str:
+    """A number in at most seven characters."""
+    if not math.isfinite(number):
+        return "–"
+    if as_bytes:
+        return scaled(number, ("B", "KB", "MB", "GB", "TB"), 1000)
+    size = abs(number)
+    if size >= 1000:
+        return scaled(number, ("", "k", "M", "G", "T"), 1000)
+    if size >= 100 or number == int(number):
+        return f"{number:.0f}"
+    if size >= 1e-3:
+        return f"{number:.3g}"
+    mantissa, _, exponent = f"{number:.1e}".partition("e")
+    return f"{mantissa.removesuffix('.0')}e{int(exponent)}"
+
+
+def scaled(number: float, units: Sequence[str], base: int) -> str:
+    """A number in the unit that leaves at most three digits before the point."""
+    for unit in units[:-1]:
+        if abs(number) < base:
+            return f"{number:.3g}{unit}" if abs(number) < 999.5 else f"{number:.0f}{unit}"
+        number /= base
+    return f"{number:.3g}{units[-1]}"
+
+
+def draw(figure: Figure, look: Look, width: int, height: int) -> list[Line]:
+    """The whole chart: title with values, plot with y labels, x axis."""
+    view = view_of(figure, look)
+    axis = height >= 5
+    inner, rows = max(width - LABEL_WIDTH - 1, 1), max(height - 1 - axis, 1)
+    canvas = Canvas(inner, rows, view, look.marks)
+    for series in figure.series:
+        canvas.curve(series)
+    for line in figure.references:
+        canvas.reference(line)
+    if look.cursor is not None:
+        canvas.cursor(look.cursor)
+    labels = y_labels(canvas, figure.bytes)
+    lines = [title(figure, look, view, width)]
+    for row in range(rows):
+        edge = "┤" if labels[row] else "│"
+        lines.append([Piece(f"{labels[row]:>{LABEL_WIDTH}}{edge}", "axis"), *canvas.line(row)])
+    if axis:
+        lines.append(x_axis(figure, canvas))
+    return lines[:height]
+
+
+def y_labels(canvas: Canvas, as_bytes: bool) -> list[str]:
+    """The numbers beside the rows."""
+    labels = [""] * canvas.height
+    view = canvas.view
+    for tick in ticks(view.y0, view.y1, max(2, canvas.height // 3), log=view.log):
+        row = canvas.row(tick)
+        if row is not None and not labels[row]:
+            labels[row] = short(tick, as_bytes=as_bytes)[:LABEL_WIDTH]
+    return labels
+
+
+def x_axis(figure: Figure, canvas: Canvas) -> Line:
+    """The steps under the plot; a red cross where a value was not a number."""
+    text, style = [" "] * canvas.width, ["axis"] * canvas.width
+    for tick in ticks(canvas.view.x0, canvas.view.x1, max(2, canvas.width // 12)):
+        column = canvas.column(tick)
+        label = short(tick)
+        if column is None:
+            continue
+        start = min(max(column - len(label) // 2, 0), canvas.width - len(label))
+        around = text[max(start - 1, 0) : start + len(label) + 1]
+        if start >= 0 and all(cell == " " for cell in around):
+            text[start : start + len(label)] = label
+    for step in bad_steps(figure):
+        column = canvas.column(step)
+        if column is not None:
+            text[column], style[column] = "✗", "bad"
+    line = [Piece(" " * LABEL_WIDTH + "└", "axis")]
+    for character, name in zip(text, style, strict=True):
+        if line[-1].style == name:
+            line[-1] = Piece(line[-1].text + character, name)
+        else:
+            line.append(Piece(character, name))
+    return line
+
+
+def bad_steps(figure: Figure) -> list[float]:
+    """The steps at which the first curve has no finite value."""
+    if not figure.series:
+        return []
+    first = figure.series[0]
+    return first.x[~np.isfinite(first.y)].tolist()[:1000]
+
+
+def title(figure: Figure, look: Look, view: View, width: int) -> Line:
+    """The name of the chart, the value of each curve at the cursor or its end, what is hidden."""
+    line, used = [Piece(figure.title, "title")], len(figure.title)
+    notes = [
+        Piece(f"  {series.name} {value_text(series, look.cursor, figure.bytes)}", series.style)
+        for series in figure.series
+        if series.name
+    ]
+    if look.log:
+        notes.append(Piece("  log", "axis"))
+    if view.hidden:
+        notes.append(Piece(f"  ⋯{view.hidden}", "axis"))
+    for note in notes:
+        if used + len(note.text) <= width:
+            line.append(note)
+            used += len(note.text)
+    return line
+
+
+def value_text(series: Series, cursor: float | None, as_bytes: bool) -> str:
+    """The value nearest to the cursor, or the last one."""
+    value = value_at(series, cursor)
+    if value is None or not math.isfinite(value):
+        return "–"
+    return short(value, as_bytes=True) if as_bytes else number(value)
+
+
+def number(value: float) -> str:
+    """A value for reading: four digits where that makes sense."""
+    return f"{value:.4g}" if 1e-3 <= abs(value) < 1e4 else short(value)
+
+
+def value_at(series: Series, cursor: float | None) -> float | None:
+    """The value at the step nearest to the cursor, or the last one."""
+    if not len(series.x):
+        return None
+    at = len(series.x) - 1 if cursor is None else nearest_index(series.x, cursor)
+    return float(series.y[at])
+
+
+def nearest_index(x: np.ndarray, value: float) -> int:
+    """The index of the entry nearest to a value; x ascending and not empty."""
+    after = int(np.searchsorted(x, value))
+    if after == 0:
+        return 0
+    if after == len(x) or value - x[after - 1] <= x[after] - value:
+        return after - 1
+    return after

@@ -1,0 +1,73 @@
+"""The answers of the demo: what a worker once said of the recorded run's model.
+
+`benchmarks/record_answers.py` makes the file. A request that was not recorded is refused in words.
+"""
+
+import asyncio
+import gzip
+import json
+from collections.abc import AsyncGenerator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from mlx_gpt.errors import UserError
+from mlx_gpt.run import Record
+from tui.i18n import t
+
+ANSWERS = Path(__file__).parent / "demo" / "answers.json.gz"
+VOLATILE = ("seed", "settings", "top", "n", "first", "root", "checkpoint", "model", "lens")
+TOKEN_SECONDS = 0.02
+
+
+class Recording(NamedTuple):
+    """Requests with their answers, and the prompts that were recorded."""
+
+    answers: dict[str, list[Record]]
+    prompts: tuple[str, ...]
+
+
+def key_of(do: str, fields: Mapping[str, Any]) -> str:
+    """What tells one recorded request from another: not the seed, nor how tokens are chosen."""
+    kept = {name: value for name, value in fields.items() if name not in VOLATILE and value}
+    return json.dumps([do, kept], sort_keys=True)
+
+
+def read_recording(path: Path) -> Recording:
+    """The recording in a file; UserError where there is none."""
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") as file:
+            table = json.load(file)
+        return Recording(table["answers"], tuple(table["prompts"]))
+    except (OSError, ValueError, KeyError) as error:
+        raise UserError(t("recorded.missing", path=path)) from error
+
+
+def write_recording(path: Path, recording: Recording) -> None:
+    """Write a recording; the same answers give the same bytes."""
+    text = json.dumps(recording._asdict(), ensure_ascii=False, sort_keys=True)
+    path.write_bytes(gzip.compress(text.encode(), mtime=0))
+
+
+class Recorded:
+    """A client that answers from the recording."""
+
+    def __init__(self, path: Path = ANSWERS, pace: float = TOKEN_SECONDS) -> None:
+        self.path, self.pace = path, pace
+        self.recording: Recording | None = None
+
+    async def stream(self, do: str, **fields: Any) -> AsyncGenerator[Record, None]:
+        """The recorded answer, tokens at the pace of reading."""
+        self.recording = self.recording or read_recording(self.path)
+        found = self.recording.answers.get(key_of(do, fields))
+        if found is None:
+            prompts = " · ".join(f"“{prompt}”" for prompt in self.recording.prompts)
+            raise UserError(t("recorded.unknown", prompts=prompts))
+        n = int(fields.get("n") or 1)
+        for record in found:
+            if "tokens" in record:
+                record = {"tokens": record["tokens"][:n]}
+                await asyncio.sleep(self.pace)
+            yield record
+
+    async def close(self) -> None:
+        """Nothing: a recording needs no end."""

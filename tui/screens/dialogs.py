@@ -1,0 +1,121 @@
+"""Small questions over a page: a line of text, or yes or no."""
+
+from collections.abc import Callable
+from typing import ClassVar, TypeVar
+
+from textual import events
+from textual.app import ComposeResult
+from textual.binding import ActiveBinding, BindingType
+from textual.containers import Vertical, VerticalScroll
+from textual.content import Content
+from textual.screen import ModalScreen
+from textual.widgets import Input, Static
+
+from mlx_gpt.errors import UserError
+from mlx_gpt.terminal import visible
+from tui.i18n import t
+from tui.keymap import bind
+from tui.page import translated
+from tui.widgets.keybar import KeyBar
+
+Answer = TypeVar("Answer")
+
+
+class Dialog(ModalScreen[Answer]):
+    """A box in the middle of the screen; Escape leaves it without an answer."""
+
+    @property
+    def active_bindings(self) -> dict[str, ActiveBinding]:
+        """The keys that act now, in the language of the moment."""
+        return translated(super().active_bindings)
+
+
+class Ask(Dialog[str | None]):
+    """Asks for one line of text."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [bind("ask.cancel", "escape", "cancel")]
+
+    def __init__(
+        self, question: str, text: str = "", check: Callable[[str], object] | None = None
+    ) -> None:
+        super().__init__()
+        self.question, self.text, self.check = visible(question), text, check
+
+    def compose(self) -> ComposeResult:
+        """The question and the line."""
+        with Vertical(classes="dialog"):
+            yield Static(self.question, markup=False)
+            yield Input(self.text, compact=True)
+            yield Static("", id="fault", markup=False)
+        yield KeyBar()
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """Answer, unless the text is refused."""
+        event.stop()
+        try:
+            if self.check:
+                self.check(event.value)
+        except UserError as error:
+            self.query_one("#fault", Static).update(visible(str(error)))
+            return
+        self.dismiss(event.value)
+
+    def action_cancel(self) -> None:
+        """Leave without an answer."""
+        self.dismiss(None)
+
+
+class Confirm(Dialog[bool]):
+    """Asks for yes or no; only the letter for yes means yes."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        bind("ask.yes", "y,s", "yes"),
+        bind("ask.no", "n,escape", "no"),
+    ]
+
+    def __init__(self, question: str) -> None:
+        super().__init__()
+        self.question = visible(question)
+
+    def compose(self) -> ComposeResult:
+        """The question and how to answer."""
+        with Vertical(classes="dialog"):
+            yield Static(self.question, markup=False)
+            yield Static(t("ask.yes_or_no"), markup=False)
+        yield KeyBar()
+
+    def action_yes(self) -> None:
+        """Yes."""
+        self.dismiss(True)
+
+    def action_no(self) -> None:
+        """No."""
+        self.dismiss(False)
+
+
+class Reading(Dialog[None]):
+    """A text to read; any of Escape, Enter, q or ? closes it."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        bind("reading.close", "escape,enter,q,question_mark,f1", "close")
+    ]
+
+    def __init__(self, title: str, content: Content) -> None:
+        super().__init__()
+        self.heading, self.content = title, content
+
+    def compose(self) -> ComposeResult:
+        """The text, scrollable."""
+        with VerticalScroll(classes="reading") as box:
+            box.border_title = Content(self.heading)
+            yield Static(self.content)
+        yield KeyBar()
+
+    def on_click(self, event: events.Click) -> None:
+        """A click beside the box closes it."""
+        if event.widget is self:
+            self.dismiss(None)
+
+    def action_close(self) -> None:
+        """Back to the page."""
+        self.dismiss(None)

@@ -1,0 +1,282 @@
+"""The form of a new run: a preset, every setting, and what it would cost."""
+
+import os
+from pathlib import Path
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal
+from textual.content import Content
+from textual.widgets import Input, Static
+
+from mlx_gpt.config import SECTIONS, Config, all_keys, preset_names
+from mlx_gpt.errors import UserError
+from mlx_gpt.run import check_name, list_runs, new_run_name
+from mlx_gpt.terminal import duration, size, spaced, visible
+from tui.draft import Draft, Estimate, estimate, field_of, meaning, speed_of
+from tui.feed import Glance
+from tui.i18n import t
+from tui.keymap import bind
+from tui.launch import at_root, shell
+from tui.page import WIDE, Page
+from tui.screens.files import Files
+from tui.widgets.form import Form, Row
+
+DEFAULT_PRESET = "stories"
+SPEED_RUNS = 5  # looked at to learn how fast this machine is
+MEMORY_SHARE = 0.8  # of the machine's memory that a run may take without a warning
+
+
+class NewRun(Page):
+    """A run before it begins."""
+
+    NAME = "new"
+    topic = "help.new"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        bind("new.start", "s,f5", "start"),
+        bind("new.files", "f", "files"),
+        bind("new.only_changed", "c", "only_changed"),
+        bind("new.clear", "x", "clear"),
+        bind("new.cancel", "escape", "cancel", show=False),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.draft = Draft(DEFAULT_PRESET)
+        self.faults: dict[str, str] = {}
+        self.editing = self.before = ""
+        self.only_changed = False
+        self.speed: float | None = None
+
+    def body(self) -> ComposeResult:
+        """The form, what it costs, the line that is typed."""
+        with Horizontal(id="plan"):
+            yield Form()
+            yield Static("", id="cost", markup=False)
+        yield Input(id="edit", compact=True)
+        yield Static("", id="about", markup=False)
+
+    def on_mount(self) -> None:
+        """The preset as it is."""
+        self.speed = self.machine_speed()
+        self.renew()
+        self.query_one(Form).focus()
+
+    def machine_speed(self) -> float | None:
+        """How fast the newest runs were here."""
+        runs = list_runs(self.ours.root)
+        runs.sort(key=lambda run: -run.config_toml.stat().st_mtime)
+        glances = [Glance(run) for run in runs[:SPEED_RUNS]]
+        for glance in glances:
+            glance.poll()
+        return speed_of(glances)
+
+    # What is shown
+
+    def renew(self) -> None:
+        """Check the draft and show it."""
+        config, self.faults = self.draft.check()
+        name_fault = self.name_fault()
+        if name_fault:
+            self.faults["name"] = name_fault
+        self.query_one(Form).show(self.rows())
+        self.show_cost(config)
+        self.say_about()
+
+    def rows(self) -> list[Row]:
+        """The form line by line."""
+        free = new_run_name(self.ours.root, self.draft.preset)
+        rows = [
+            Row("", t("new.run")),
+            Row("preset", t("new.preset"), self.draft.preset, t("new.preset.note")),
+            self.row("name", self.draft.name or free, t("new.name.note"), bool(self.draft.name)),
+        ]
+        for section in SECTIONS:
+            settings = [key for key in all_keys() if key.startswith(f"{section}.")]
+            lines = [self.setting_row(key) for key in settings]
+            if self.only_changed:
+                lines = [row for row in lines if row.changed or row.fault]
+            rows += [Row("", t(f"new.{section}")), *lines] if lines else []
+        return rows
+
+    def setting_row(self, key: str) -> Row:
+        """One setting."""
+        text = self.draft.text(key)
+        if key == "data.files":
+            text = ", ".join(Path(name).name for name in self.draft.files) or t("new.built_in")
+        changed = key in self.draft.typed or (key == "data.files" and bool(self.draft.files))
+        return self.row(key, text, meaning(key), changed)
+
+    def row(self, key: str, text: str, note: str, changed: bool) -> Row:
+        """A row with its meaning, or with what is wrong."""
+        fault = self.faults.get(key)
+        label = t("new.name") if key == "name" else key.partition(".")[2]
+        return Row(key, label, text, visible(fault or note), fault is not None, changed)
+
+    def name_fault(self) -> str:
+        """What is wrong with the name, if anything."""
+        if not self.draft.name:
+            return ""
+        try:
+            check_name(self.draft.name)
+        except UserError as error:
+            return str(error)
+        taken = os.path.lexists(self.ours.root / self.draft.name)
+        return t("runs.taken", name=self.draft.name) if taken else ""
+
+    def show_cost(self, config: Config) -> None:
+        """Parameters, memory and time."""
+        cost = estimate(config, self.speed)
+        self.query_one("#cost", Static).update(
+            cost_text(cost, config, "\n" if self.app.size.width >= WIDE else "  ·  ")
+        )
+
+    def say_about(self) -> None:
+        """The full text of the row under the cursor: its fault or its meaning."""
+        row = self.query_one(Form).chosen
+        self.query_one("#about", Static).update(Content(f"{row.key}: {row.note}"))
+
+    def tick(self) -> bool:
+        """The line below follows the cursor."""
+        if not self.editing:
+            self.say_about()
+        return False
+
+    def on_resize(self) -> None:
+        """Another size, another arrangement of the figures."""
+        super().on_resize()
+        if self.begun:
+            self.renew()
+
+    def retranslate(self) -> None:
+        """All rows again."""
+        self.renew()
+
+    # Editing
+
+    def on_form_edited(self, message: Form.Edited) -> None:
+        """Type a value, or take the next one where there is a choice."""
+        key = message.key
+        if key == "data.files":
+            self.action_files()
+        elif key == "preset" or field_kind(key) == "choice":
+            self.turn(key, 1)
+        elif key:
+            self.editing = key
+            line = self.query_one("#edit", Input)
+            self.before = self.draft.name if key == "name" else self.draft.text(key)
+            line.value = self.before
+            self.add_class("-editing")
+            line.focus()
+
+    def on_form_turned(self, message: Form.Turned) -> None:
+        """Another choice."""
+        if message.key == "preset" or field_kind(message.key) == "choice":
+            self.turn(message.key, message.move)
+        else:
+            self.on_form_edited(Form.Edited(message.key))
+
+    def on_form_restored(self, message: Form.Restored) -> None:
+        """What the preset says."""
+        if message.key == "name":
+            self.draft.name = ""
+        elif message.key == "data.files":
+            self.draft.files = ()
+        self.draft.typed.pop(message.key, None)
+        self.renew()
+
+    def turn(self, key: str, move: int) -> None:
+        """The next of the values there are."""
+        if key == "preset":
+            self.draft.choose_preset(turned(preset_names(), self.draft.preset, move))
+        else:
+            choices = field_of(key).choices
+            self.draft.type(key, turned(choices, self.draft.text(key), move))
+        self.renew()
+
+    def on_input_changed(self, event: Input.Changed) -> None:
+        """Check as one types."""
+        if self.editing:
+            self.put(self.editing, event.value)
+
+    def put(self, key: str, text: str) -> None:
+        """Set a row to a text."""
+        if key == "name":
+            self.draft.name = text
+        else:
+            self.draft.type(key, text)
+        self.renew()
+
+    def on_input_submitted(self) -> None:
+        """Back to the form; what is wrong stays marked."""
+        self.leave_line()
+
+    def leave_line(self) -> None:
+        """Close the line that is typed in."""
+        self.editing = ""
+        self.remove_class("-editing")
+        self.query_one(Form).focus()
+
+    def action_cancel(self) -> None:
+        """Leave the line; the row is again what it was."""
+        if self.editing:
+            self.put(self.editing, self.before)
+            self.leave_line()
+
+    def action_files(self) -> None:
+        """Choose files from a tree."""
+        self.app.push_screen(Files(self.draft.files), self.take_files)
+
+    def take_files(self, files: tuple[str, ...] | None) -> None:
+        """The files that were chosen."""
+        if files is not None:
+            self.draft.files = files
+            self.renew()
+
+    def action_only_changed(self) -> None:
+        """Only what differs from the preset, or everything."""
+        self.only_changed = not self.only_changed
+        self.query_one(Form).at = 1
+        self.renew()
+
+    def action_clear(self) -> None:
+        """Begin again from the preset."""
+        self.draft = Draft(self.draft.preset)
+        self.renew()
+
+    def action_start(self) -> None:
+        """Start the run in the background, unless something is wrong."""
+        if self.faults:
+            self.refuse(next(iter(self.faults.values())))
+            return
+        self.ours.launch(at_root(self.ours.root, self.draft.words()))
+
+    def command_line(self) -> str:
+        """The command that starts this run."""
+        return shell(at_root(self.ours.root, self.draft.words()))
+
+
+def field_kind(key: str) -> str:
+    """How a row is chosen."""
+    return field_of(key).kind if "." in key else "text"
+
+
+def turned(choices: list[str] | tuple[str, ...], now: str, move: int) -> str:
+    """The choice after or before."""
+    at = choices.index(now) if now in choices else -1
+    return choices[(at + move) % len(choices)]
+
+
+def cost_text(cost: Estimate, config: Config, gap: str) -> Content:
+    """What the run would cost; the gap stands between the figures."""
+    too_much = cost.machine > 0 and cost.memory > MEMORY_SHARE * cost.machine
+    verdict = (" ✗", "bold $text-error") if too_much else (" ✓", "$text-success")
+    time = t("new.unknown") if cost.seconds is None else f"≈ {duration(cost.seconds)}"
+    tokens = cost.tokens_per_step * config.train.steps
+    return Content.assemble(
+        f"{t('new.parameters')} {spaced(cost.parameters)}{gap}",
+        f"{t('new.memory')} {size(cost.memory)}{t('new.of')}{size(cost.machine)}",
+        verdict,
+        f"\n{t('new.tokens')} {spaced(tokens)}{gap}{t('new.time')} {time}",
+    )

@@ -1,0 +1,435 @@
+"""Talking to a model: a prompt, samples that stream in, and what could have come instead."""
+
+import secrets
+import time
+from contextlib import aclosing
+from typing import Any, ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Vertical
+from textual.widgets import Input, Static
+
+from mlx_gpt.errors import UserError
+from mlx_gpt.run import Record, Run, is_alive
+from mlx_gpt.terminal import visible
+from tui.dials import DIALS, turned
+from tui.history import history_path, read_prompts, remembered, write_prompts
+from tui.i18n import t
+from tui.inside import DEMO, Loaded, Place, command_for, place_of
+from tui.keymap import bind
+from tui.messages import Chosen
+from tui.page import Page
+from tui.strand import Strand, piece_of, reshaped
+from tui.trainer import Trainer
+from tui.widgets.dial_row import DialRow
+from tui.widgets.prompt import Prompt
+from tui.widgets.rivals import Choice, Rivals
+from tui.widgets.token_text import TokenText
+from tui.worker import Client
+
+DRAW_SECONDS = 0.1
+DEFAULTS: dict[str, Any] = {
+    "temperature": 0.8,
+    "top_k": 0,
+    "top_p": 1.0,
+    "min_p": 0.0,
+    "repetition_penalty": 1.0,
+    "max_tokens": 64,
+    "samples": 1,
+}
+
+
+class Sample(Page):
+    """Samples from the model in hand."""
+
+    NAME = "sample"
+    topic = "help.sample"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        bind("sample.prompt", "i,slash", "prompt"),
+        bind("sample.generate", "g", "generate"),
+        bind("sample.again", "r", "again"),
+        bind("sample.stop", "space", "stop"),
+        bind("sample.back", "left", "move(-1)"),
+        bind("sample.forward", "right", "move(1)"),
+        bind("sample.likelier", "up", "rival(-1)"),
+        bind("sample.unlikelier", "down", "rival(1)"),
+        bind("sample.branch", "enter,b", "branch"),
+        bind("sample.undo", "u", "undo"),
+        bind("sample.dial", "d", "dial(1)"),
+        bind("sample.more", "plus,equals_sign", "turn(1)"),
+        bind("sample.less", "minus", "turn(-1)"),
+        bind("sample.other", "v", "other"),
+        bind("sample.dial_back", "D", "dial(-1)", show=False),
+        bind("sample.reset", "0", "reset", show=False),
+        bind("sample.first", "home", "move(-1000000)", show=False),
+        bind("sample.last", "end", "move(1000000)", show=False),
+        bind("sample.trace", "x", "trace"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.prompt = ""
+        self.settings: dict[str, Any] = dict(DEFAULTS)
+        self.dial = 0
+        self.strands: list[Strand] = []
+        self.past: list[list[Strand]] = []
+        self.active = self.cursor = self.rival = 0
+        self.seed: int | None = None
+        self.vocab_size = 0
+        self.turn = 0  # how often something was asked
+        self.running = self.following = False
+        self.stopping = False
+        self.said = ""
+        self.speed = ""
+        self.drawn_at = 0.0
+        self.place: Place | None = None
+
+    def body(self) -> ComposeResult:
+        """Status, prompt, dials, samples, rivals."""
+        yield Static("", id="empty", markup=False)
+        with Vertical(id="talk"):
+            yield Static("", id="facts", markup=False)
+            yield Prompt("prompt")
+            yield DialRow()
+            with Vertical(id="speech"):
+                yield TokenText()
+                yield Rivals()
+
+    def on_mount(self) -> None:
+        """The prompts of the past; the first look."""
+        self.prompts = read_prompts(history_path())
+        self.query_one("#prompt", Prompt).past = self.prompts
+        self.retranslate()
+        self.query_one(TokenText).focus()
+
+    # What is there
+
+    def retranslate(self) -> None:
+        """Say it all again."""
+        self.query_one("#prompt", Prompt).placeholder = t("sample.placeholder")
+        self.draw()
+
+    def tick(self) -> bool:
+        """Notice another model in hand."""
+        nothing = self.ours.model is None and self.ours.run_in_hand is None
+        if nothing != self.has_class("-empty"):
+            self.set_class(nothing, "-empty")
+            self.draw()
+        return False
+
+    def draw(self) -> None:
+        """Everything, as it is now."""
+        if not self.query(Rivals):
+            return  # the app is being closed
+        self.drawn_at = time.monotonic()
+        self.refresh_bindings()
+        self.query_one("#empty", Static).update(t("sample.empty"))
+        self.query_one("#facts", Static).update(visible(self.facts()))
+        self.query_one(DialRow).show(self.settings, self.dial)
+        self.query_one(TokenText).show(self.strands, self.active, self.cursor)
+        self.query_one(Rivals).show(self.choice())
+
+    def facts(self) -> str:
+        """Model, seed, speed and end, in a line."""
+        if not self.strands:
+            return self.said or t("sample.start", prompt=self.key_of("sample.prompt"))
+        strand = self.strand
+        parts = [self.said, f"{t('sample.seed')} {strand.seed}"]
+        parts += [t("sample.count", count=len(strand.pieces)), self.speed]
+        ending = t("sample.running") if self.running else ""
+        if strand.finish:
+            ending = t(f"finish.{strand.finish}")
+        if DIALS[self.dial].name == "repetition_penalty":
+            parts.append(t("sample.rep_note"))
+        return " · ".join(part for part in [*parts, ending] if part)
+
+    @property
+    def strand(self) -> Strand:
+        """The sample in hand."""
+        return self.strands[self.active]
+
+    def choice(self) -> Choice | None:
+        """The token under the cursor with its odds as the dials shape them."""
+        if not self.strands or not self.strand.pieces:
+            return None
+        piece = self.strand.pieces[self.cursor]
+        odds = reshaped(piece, self.vocab_size or len(piece.ids), self.settings)
+        return Choice(piece, odds, min(self.rival, max(len(piece.names) - 1, 0)))
+
+    # Asking
+
+    async def ready(self) -> tuple[Client, Loaded | None]:
+        """Who answers: a living trainer, the recorded demo, or the worker with its model."""
+        run = self.ours.run_in_hand
+        inside = self.ours.look_inside()
+        replaying = self.ours.replaying
+        if self.ours.model is None and run is not None and not replaying and is_alive(run):
+            return self.trainer(run), None
+        self.place = DEMO if replaying else place_of(self.ours.model, run)
+        if self.place is None:
+            raise UserError(t("sample.no_model"))
+        self.said = t("inside.loading")
+        self.draw()
+        loaded = await inside.load(self.place)
+        self.vocab_size, self.said = loaded.vocab_size, loaded.source
+        for note in loaded.notes:
+            self.tell(note)
+        return inside.client, loaded
+
+    def trainer(self, run: Run) -> Client:
+        """The living trainer of a run."""
+        size = self.ours.feed(run).setting("model.vocab_size")
+        self.vocab_size = size if isinstance(size, int) else 0
+        self.place = Place(str(run.path), None, None, run)
+        self.said = t("sample.living", name=run.name)
+        return Trainer(run)
+
+    def ask(self, strands: list[Strand], seed: int, **fields: Any) -> None:
+        """Let samples grow; what was asked before stops."""
+        if self.strands:
+            self.past = [*self.past[-20:], self.strands]
+        self.run_worker(self.grow(strands, seed, fields), group="sample", exclusive=True)
+
+    async def grow(self, strands: list[Strand], seed: int, fields: dict[str, Any]) -> None:
+        """Take the tokens in as they come."""
+        self.turn += 1
+        turn, failed, began = self.turn, False, time.monotonic()
+        self.running, self.stopping, self.following = True, False, True
+        try:
+            client, loaded = await self.ready()
+            self.strands, self.seed, self.speed = strands, seed, ""
+            self.active = min(self.active, len(strands) - 1)
+            settings = {key: value for key, value in self.settings.items() if key != "samples"}
+            stream = client.stream("sample", settings=settings, seed=seed, **fields)
+            async with aclosing(stream) as answers:
+                async for record in answers:
+                    self.take_record(record, loaded)
+                    if self.stopping:
+                        break
+        except UserError as error:
+            failed = True
+            self.refuse(error)
+        finally:
+            if turn == self.turn:  # nothing else has been asked meanwhile
+                self.end(failed=failed, seconds=time.monotonic() - began)
+
+    def take_record(self, record: Record, loaded: Loaded | None) -> None:
+        """What one line of the answer says."""
+        for row in record.get("rows") or ([record["tokens"]] if "tokens" in record else []):
+            for strand, token in zip(self.strands, row, strict=False):
+                if token is not None:
+                    strand.pieces.append(piece_of(token, loaded.piece if loaded else str))
+        if "prompt" in record:
+            self.begin(record)
+        for strand, finish in zip(self.strands, record.get("finish", []), strict=False):
+            strand.finish = str(finish)
+        if "tokens_per_second" in record:
+            self.speed = f"{record['tokens_per_second']:.0f} tok/s"
+        if isinstance(record.get("step"), int):
+            self.said = t("sample.at_step", name=self.name_in_hand(), step=record["step"])
+        if time.monotonic() - self.drawn_at >= DRAW_SECONDS:
+            self.follow()
+
+    def begin(self, record: Record) -> None:
+        """The prompt as tokens, and the seed that is used."""
+        self.seed = int(record["seed"])
+        for strand in self.strands:
+            strand.seed = self.seed
+            if not strand.pieces:
+                strand.prompt = tuple(record["prompt"])
+
+    def follow(self) -> None:
+        """Show the newest token."""
+        if self.following and self.strands:
+            self.cursor = max(len(self.strand.pieces) - 1, 0)
+            self.rival = self.own_place()
+        self.draw()
+
+    def end(self, *, failed: bool, seconds: float) -> None:
+        """No more tokens come."""
+        self.running = False
+        if not self.speed and not failed:  # a trainer does not tell its own
+            count = sum(len(strand.pieces) for strand in self.strands)
+            self.speed = f"{count / max(seconds, 1e-3):.0f} tok/s"
+        reason = "failed" if failed else "stopped" if self.stopping else "length"
+        for strand in self.strands:
+            strand.finish = strand.finish or reason
+        self.follow()
+
+    def name_in_hand(self) -> str:
+        """The run or model by name."""
+        if self.place and self.place.run:
+            return self.place.run.name
+        return self.place.name if self.place else ""
+
+    # Actions
+
+    def on_input_submitted(self, event: Input.Submitted) -> None:
+        """A prompt: sample from it."""
+        event.stop()
+        self.prompt = event.value
+        self.remember(event.value)
+        self.query_one(TokenText).focus()
+        self.action_generate()
+
+    def on_prompt_left(self) -> None:
+        """The prompt line was left."""
+        self.query_one(TokenText).focus()
+
+    def remember(self, prompt: str) -> None:
+        """Keep a prompt for another day."""
+        self.prompts = remembered(self.prompts, prompt)
+        line = self.query_one("#prompt", Prompt)
+        line.past, line.back = self.prompts, 0
+        try:
+            write_prompts(history_path(), self.prompts)
+        except UserError as error:
+            self.refuse(error)
+
+    def action_prompt(self) -> None:
+        """Write a prompt."""
+        self.query_one("#prompt", Prompt).focus()
+
+    def action_generate(self) -> None:
+        """Sample with a new seed."""
+        self.begin_with(secrets.randbelow(2**32))
+
+    def action_again(self) -> None:
+        """Sample with the same seed: what the dials change shows."""
+        self.begin_with(self.seed if self.seed is not None else secrets.randbelow(2**32))
+
+    def begin_with(self, seed: int) -> None:
+        """Sample from the prompt."""
+        n = int(self.settings["samples"])
+        strands = [Strand((), self.prompt, number, seed) for number in range(n)]
+        self.ask(strands, seed, prompt=self.prompt, n=n)
+
+    def action_stop(self) -> None:
+        """Stop between two tokens."""
+        self.stopping = self.running
+
+    def action_branch(self) -> None:
+        """Put the rival in the token's place, and go on from there."""
+        choice = self.choice()
+        if choice is None or not choice.piece.names:
+            return
+        branch = self.strand.branch(self.cursor, choice.rival)
+        branch.number = 0
+        ids = branch.prefix(len(branch.pieces))
+        self.active = 0
+        self.ask([branch], branch.seed, ids=ids, n=1, first=self.strand.number)
+
+    def action_undo(self) -> None:
+        """The samples before the last question."""
+        if self.past and not self.running:
+            self.strands = self.past.pop()
+            self.active = min(self.active, len(self.strands) - 1)
+            self.action_move(0)
+
+    def action_move(self, move: int) -> None:
+        """The cursor to another token."""
+        if self.strands and self.strand.pieces:
+            last = len(self.strand.pieces) - 1
+            self.cursor = min(max(self.cursor + move, 0), last)
+            self.following = self.cursor == last and move > 0
+            self.rival = self.own_place()
+        self.draw()
+
+    def own_place(self) -> int:
+        """The place of the token under the cursor among its rivals."""
+        if not self.strand.pieces:
+            return 0
+        self.cursor = min(self.cursor, len(self.strand.pieces) - 1)
+        piece = self.strand.pieces[self.cursor]
+        return next((i for i, token in enumerate(piece.ids) if token == piece.id), 0)
+
+    def action_rival(self, move: int) -> None:
+        """Another rival."""
+        choice = self.choice()
+        if choice is not None:
+            self.rival = min(max(choice.rival + move, 0), max(len(choice.piece.names) - 1, 0))
+            self.following = False
+        self.draw()
+
+    def on_chosen(self, message: Chosen) -> None:
+        """A click on a token, a rival or a dial."""
+        does = {"token": self.point, "rival": self.choose, "dial": self.take}
+        does[message.what](*message.place)
+
+    def choose(self, rival: int) -> None:
+        """The rival that was clicked."""
+        self.rival, self.following = rival, False
+        self.draw()
+
+    def point(self, strand: int, index: int) -> None:
+        """The token that was clicked."""
+        if strand < len(self.strands):
+            self.active, self.cursor = strand, index
+            self.action_move(0)
+
+    def action_other(self) -> None:
+        """The next of several samples."""
+        if self.strands:
+            self.active = (self.active + 1) % len(self.strands)
+            self.action_move(0)
+
+    def action_dial(self, move: int) -> None:
+        """Take another dial in hand."""
+        self.dial = (self.dial + move) % len(DIALS)
+        self.draw()
+
+    def take(self, number: int) -> None:
+        """The dial that was clicked."""
+        self.dial = number
+        self.draw()
+
+    def action_turn(self, move: int) -> None:
+        """Turn the dial in hand; the bars follow at once."""
+        dial = DIALS[self.dial]
+        self.settings[dial.name] = turned(dial, self.settings[dial.name], move)
+        self.draw()
+
+    def action_reset(self) -> None:
+        """The dials as they were at first."""
+        self.settings = dict(DEFAULTS)
+        self.draw()
+
+    def action_trace(self) -> None:
+        """Trace the text up to the cursor."""
+        text = self.prompt
+        if self.strands:
+            text = self.strand.text + "".join(p.text for p in self.strand.pieces[: self.cursor + 1])
+        self.ours.prompt = text
+        self.ours.action_page("trace")
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Keys that have something to act on."""
+        if action == "stop":
+            return self.running
+        if action == "undo":
+            return bool(self.past) and not self.running
+        if action == "other":
+            return len(self.strands) > 1
+        return True
+
+    def command_line(self) -> str:
+        """The command that samples the same text."""
+        place = self.place or self.quiet_place()
+        settings = []
+        for dial in DIALS[:-1]:
+            if self.settings[dial.name] != dial.off:
+                value = self.settings[dial.name]
+                settings += [f"--{dial.name.replace('_', '-')}", f"{value:g}"]
+        if self.settings["samples"] > 1:
+            settings += ["-n", str(self.settings["samples"])]
+        if self.seed is not None:
+            settings += ["--seed", str(self.seed)]
+        return command_for("sample", place, self.prompt, *settings)
+
+    def quiet_place(self) -> Place | None:
+        """The model in hand, if it can be loaded."""
+        try:
+            return place_of(self.ours.model, self.ours.run_in_hand)
+        except UserError:
+            return None

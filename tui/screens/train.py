@@ -1,0 +1,391 @@
+"""A run as it trains: curves, samples through time, surprise, log, and what it all means."""
+
+from functools import partial
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Horizontal, Vertical
+from textual.content import Content
+from textual.widgets import Static
+
+from mlx_gpt.errors import UserError
+from mlx_gpt.run import send
+from mlx_gpt.terminal import visible
+from tui.curves import METRICS, WEIGHTS, figure, neighbour, zoomed
+from tui.diagnosis import Advice, diagnose
+from tui.feed import Feed
+from tui.i18n import t
+from tui.keymap import bind
+from tui.launch import resume_words, shell
+from tui.messages import Pointed, Zoomed
+from tui.page import WIDE, Page
+from tui.plot import MARKS, Figure, Look
+from tui.screens.dialogs import Ask
+from tui.story import log_text, probe_text, surprise_text
+from tui.widgets.chart import Chart
+from tui.widgets.pane import Pane
+from tui.widgets.status import Status
+
+PANES = ("probes", "surprise", "log")
+SIDE = 4
+SIDE_TURNS = 4
+
+
+class Train(Page):
+    """The run in hand."""
+
+    NAME = "train"
+    topic = "help.train"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        bind("train.pause", "p", "pause"),
+        bind("train.save", "s", "tell_trainer('save')"),
+        bind("train.sample", "a", "ask_sample"),
+        bind("train.stop", "X", "stop"),
+        bind("train.resume", "R", "resume"),
+        bind("train.evaluate", "e", "tell_trainer('eval')"),
+        bind("train.back", "left", "scrub(-1)"),
+        bind("train.forward", "right", "scrub(1)"),
+        bind("train.chart", "g", "chart"),
+        bind("train.pane", "v", "pane"),
+        bind("train.log", "l", "log"),
+        bind("train.outliers", "o", "outliers"),
+        bind("train.smoother", "plus,equals_sign", "smooth(1)"),
+        bind("train.rougher", "minus", "smooth(-1)"),
+        bind("train.closer", "z", "zoom(0.6)"),
+        bind("train.further", "Z", "zoom(1.7)"),
+        bind("train.all", "0", "whole", show=False),
+        bind("train.fine_back", "comma", "step(-1)", show=False),
+        bind("train.fine_forward", "full_stop", "step(1)", show=False),
+        bind("train.glyphs", "m", "glyphs", show=False),
+        bind("train.now", "escape", "now", show=False),
+        bind("train.speed", "S", "replay_speed"),
+        bind("train.replay_step", "N", "replay_step"),
+    ]
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.metric = "loss"
+        self.pane = "probes"
+        self.weight = 3
+        self.look = Look()
+        self.drawn_curves: object = None
+        self.drawn_words: object = None
+        self.advised: object = None
+        self.advice_lines = 0
+        self.drawn_side: object = None
+        self.turns = 0
+        self.told = 0
+
+    def body(self) -> ComposeResult:
+        """Status, charts, advice, panes."""
+        yield Static("", id="empty", markup=False)
+        yield Status()
+        with Horizontal(id="charts"):
+            yield Chart("main")
+            with Vertical(id="side"):
+                for number in range(SIDE):
+                    yield Chart(f"side{number}")
+        yield Static("", id="advice", markup=False)
+        with Horizontal(id="lower"):
+            yield Pane("probes", "help.probes")
+            yield Pane("surprise", "help.surprise")
+            yield Pane("log", "help.log")
+
+    def on_mount(self) -> None:
+        """The first look."""
+        self.lay_out()
+        self.tick()
+
+    # What is there
+
+    def tick(self) -> bool:
+        """Read what is new of the run in hand, and draw it."""
+        feed = self.ours.current
+        self.set_class(feed is None, "-empty")
+        if feed is None:
+            self.query_one("#empty", Static).update(t("train.empty"))
+            return False
+        feed.poll()
+        self.tell_answers(feed)
+        if feed.behind and self.drawn_curves is not None:
+            return True
+        self.draw(feed)
+        return feed.behind
+
+    def draw(self, feed: Feed) -> None:
+        """Everything that has changed."""
+        self.query_one(Status).show(feed)
+        base = (feed.run.path, feed.revision, self.pane, self.language, self.size)
+        curves = (base, feed.curve_revision, self.metric, self.weight, self.look)
+        words = (base, feed.gone, self.look.cursor)
+        if curves != self.drawn_curves:
+            self.drawn_curves = curves
+            self.draw_charts(feed)
+            self.advise(diagnose(feed))
+        if words != self.drawn_words:
+            self.drawn_words = words
+            self.draw_panes(feed)
+
+    def advise(self, advice: Advice) -> None:
+        """Say what the run needs, where that is something new."""
+        if (advice, self.language) == self.advised:
+            return
+        self.advised = (advice, self.language)
+        text = advice_text(self, advice)
+        lines = 1 + (text.cell_length > self.size.width - 2)
+        self.query_one("#advice", Static).update(text, layout=lines != self.advice_lines)
+        self.advice_lines = lines
+
+    def draw_anew(self) -> None:
+        """Forget what is drawn, and draw."""
+        self.drawn_curves = self.drawn_words = self.advised = self.drawn_side = None
+        self.tick()
+
+    def draw_charts(self, feed: Feed) -> None:
+        """The chosen metric large, the others beside it."""
+        weight = WEIGHTS[self.weight]
+        self.query_one("#main", Chart).show(figure(feed, self.metric, weight), self.look)
+        if self.side_is_due(feed):
+            self.draw_side(feed, weight)
+
+    def side_is_due(self, feed: Feed) -> bool:
+        """Whether to draw the small charts: at once after a key, else every fourth time."""
+        chosen = (feed.run.path, self.metric, self.weight, self.look, self.size, self.language)
+        self.turns = 0 if chosen != self.drawn_side else self.turns + 1
+        self.drawn_side = chosen
+        due = self.turns % SIDE_TURNS == 0 or not feed.alive
+        return due and self.app.size.width >= WIDE
+
+    def draw_side(self, feed: Feed, weight: float) -> None:
+        """The metrics that are not in the large chart."""
+        others = [metric for metric in METRICS if metric != self.metric]
+        for number, metric in enumerate(others):
+            look = self.look._replace(log=False, robust=metric != "memory")
+            self.query_one(f"#side{number}", Chart).show(figure(feed, metric, weight), look)
+
+    def draw_panes(self, feed: Feed) -> None:
+        """The panes that are seen."""
+        cursor = self.look.cursor
+        shown = self.shown_panes()
+        if "probes" in shown:
+            title, content = probe_text(feed, cursor)
+            self.query_one("#probes", Pane).show(title, content)
+        if "surprise" in shown:
+            title, content = surprise_text(feed, cursor)
+            self.query_one("#surprise", Pane).show(title, content)
+        if "log" in shown:
+            self.query_one("#log", Pane).show(t("pane.log"), log_text(feed), at_end=True)
+
+    def tell_answers(self, feed: Feed) -> None:
+        """What the trainer answered to commands from here."""
+        for ack in feed.acks[self.told :]:
+            if str(ack.get("id")) in self.ours.sent:
+                tell = self.tell if ack.get("ok") else self.refuse
+                tell(str(ack.get("message") or ack.get("cmd")))
+        self.told = len(feed.acks)
+
+    def shown_panes(self) -> tuple[str, ...]:
+        """The panes there is room for, beginning with the chosen one."""
+        room = 3 if self.app.size.width >= 150 else 2 if self.app.size.width >= WIDE else 1
+        at = PANES.index(self.pane)
+        return tuple(PANES[(at + i) % len(PANES)] for i in range(room))
+
+    def lay_out(self) -> None:
+        """Show the panes there is room for."""
+        shown = self.shown_panes()
+        for name in PANES:
+            self.query_one(f"#{name}").display = name in shown
+
+    def on_resize(self) -> None:
+        """Another size, perhaps another number of panes."""
+        super().on_resize()
+        if self.begun:
+            self.lay_out()
+            self.call_after_refresh(self.draw_anew)
+
+    def retranslate(self) -> None:
+        """Draw again."""
+        self.draw_anew()
+
+    def changed(self, look: Look) -> None:
+        """Look at the curves in another way."""
+        self.look = look
+        self.tick()
+
+    def main_figure(self) -> Figure:
+        """What the large chart shows."""
+        return self.query_one("#main", Chart).figure
+
+    # Actions on the picture
+
+    def on_pointed(self, message: Pointed) -> None:
+        """A click in a chart."""
+        self.changed(self.look._replace(cursor=message.step))
+
+    def on_zoomed(self, message: Zoomed) -> None:
+        """The wheel over a chart."""
+        self.changed(zoomed(self.main_figure(), self.look, message.step, message.factor))
+
+    def action_scrub(self, move: int) -> None:
+        """To the evaluation before or after: curves and samples move together."""
+        feed = self.ours.current
+        if feed is not None:
+            steps = feed.evals["step"] if len(feed.evals) else feed.steps["step"]
+            cursor = neighbour(steps, self.look.cursor, move)
+            self.changed(self.look._replace(cursor=cursor))
+
+    def action_step(self, move: int) -> None:
+        """To the logged step before or after."""
+        feed = self.ours.current
+        if feed is not None:
+            cursor = neighbour(feed.steps["step"], self.look.cursor, move)
+            self.changed(self.look._replace(cursor=cursor))
+
+    def action_now(self) -> None:
+        """Back to the newest step."""
+        self.changed(self.look._replace(cursor=None))
+
+    def action_zoom(self, factor: float) -> None:
+        """Look closer, or from further away, around the cursor."""
+        feed = self.ours.current
+        if feed is not None:
+            step = self.look.cursor if self.look.cursor is not None else float(feed.step)
+            self.changed(zoomed(self.main_figure(), self.look, step, factor))
+
+    def action_whole(self) -> None:
+        """The whole run."""
+        self.changed(self.look._replace(x0=None, x1=None, cursor=None))
+
+    def action_log(self) -> None:
+        """A logarithmic axis."""
+        self.changed(self.look._replace(log=not self.look.log))
+
+    def action_outliers(self) -> None:
+        """A range that outliers do not set."""
+        self.changed(self.look._replace(robust=not self.look.robust))
+
+    def action_smooth(self, move: int) -> None:
+        """More or less smoothing."""
+        self.weight = min(max(self.weight + move, 0), len(WEIGHTS) - 1)
+        self.tick()
+
+    def action_glyphs(self) -> None:
+        """Other marks: braille, blocks, ASCII."""
+        marks = MARKS[(MARKS.index(self.look.marks) + 1) % len(MARKS)]
+        self.changed(self.look._replace(marks=marks))
+
+    def action_chart(self) -> None:
+        """The next metric in the large chart."""
+        self.metric = METRICS[(METRICS.index(self.metric) + 1) % len(METRICS)]
+        self.tick()
+
+    def action_pane(self) -> None:
+        """The next pane."""
+        self.pane = PANES[(PANES.index(self.pane) + 1) % len(PANES)]
+        self.lay_out()
+        self.call_after_refresh(self.draw_anew)
+
+    # Actions on the training
+
+    def living(self) -> Feed | None:
+        """The run in hand, if it is being trained; else a note that it is not."""
+        feed = self.ours.current
+        if feed is None:
+            self.refuse(t("train.none"))
+        elif not feed.alive:
+            self.refuse(t("train.not_alive", name=feed.run.name))
+        else:
+            return feed
+        return None
+
+    def command(self, feed: Feed, cmd: str, **arguments: object) -> str | None:
+        """Write a command for the trainer; its answer comes with the events."""
+        try:
+            command_id = send(feed.run, cmd, **arguments)
+        except UserError as error:
+            self.refuse(error)
+            return None
+        self.ours.sent.add(command_id)
+        return command_id
+
+    def action_pause(self) -> None:
+        """Pause, or go on."""
+        feed = self.living()
+        if feed is not None:
+            self.command(feed, "resume" if feed.state == "paused" else "pause")
+
+    def action_tell_trainer(self, cmd: str) -> None:
+        """Save or evaluate now."""
+        feed = self.living()
+        if feed is not None:
+            self.command(feed, cmd)
+
+    def action_stop(self) -> None:
+        """Save and stop; `R` goes on from there."""
+        feed = self.living()
+        if feed is not None:
+            self.command(feed, "stop")
+
+    def action_ask_sample(self) -> None:
+        """Let the model as it is now continue a prompt."""
+        feed = self.living()
+        if feed is not None:
+            self.app.push_screen(Ask(t("train.prompt")), partial(self.sample, feed))
+
+    def sample(self, feed: Feed, prompt: str | None) -> None:
+        """Send the prompt; the text grows in the pane of samples."""
+        if prompt is None:
+            return
+        command_id = self.command(feed, "sample", prompt=prompt)
+        if command_id is not None:
+            feed.expect(command_id, prompt)
+            self.pane = "probes"
+            self.lay_out()
+            self.tick()
+
+    def action_resume(self) -> None:
+        """Go on with a run whose trainer is gone."""
+        feed = self.ours.current
+        if feed is not None:
+            self.ours.resume(feed.run)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """The keys of a replay act only in one."""
+        if action in ("replay_speed", "replay_step"):
+            return self.ours.replay is not None
+        return True
+
+    def action_replay_speed(self) -> None:
+        """Replay faster, slower, or step by step."""
+        if self.ours.replay is not None:
+            self.tell(self.ours.replay.change_speed())
+            self.refresh_bindings()
+
+    def action_replay_step(self) -> None:
+        """One evaluation further."""
+        if self.ours.replay is not None:
+            self.ours.replay.step_on()
+            self.tick()
+
+    def command_line(self) -> str:
+        """The command that trains this run again, or goes on with it."""
+        feed = self.ours.current
+        if feed is None:
+            return "mlx-gpt train"
+        if self.ours.replay is not None and feed.run.path == self.ours.replay.run.path:
+            return "mlx-gpt tui --demo"
+        if feed.alive:
+            return shell(["mlx-gpt", "tui", str(feed.run.path)])
+        return shell(resume_words(feed.run, diverged=False, lr=""))
+
+
+def advice_text(page: Page, advice: Advice) -> Content:
+    """The sentence, and the key that acts on it."""
+    sentence = visible(t(f"advice.{advice.key}", **advice.values))
+    style = "bold $text-error" if advice.grave else "$text"
+    parts = [Content.styled(f"{'▲' if advice.grave else '·'} {sentence}", style)]
+    if advice.action:
+        key = page.key_of(advice.action)
+        parts.append(Content.styled(f"  → {key} {t(f'key.{advice.action}')}", "bold $text-accent"))
+    return Content("").join(parts)

@@ -1,0 +1,156 @@
+"""What a run says in words: probe samples through time, surprise, the log."""
+
+import difflib
+import math
+import time
+from collections.abc import Sequence
+from typing import TypeVar
+
+from textual.content import Content
+
+from mlx_gpt.config import shown
+from mlx_gpt.run import Record
+from mlx_gpt.terminal import visible
+from tui.feed import Feed, Probe, Surprise
+from tui.i18n import known, t
+
+Entry = TypeVar("Entry", Probe, Surprise)
+SURPRISE_LEVELS = (0.5, 1.5, 3.0, 4.5)  # nats: the upper ends of all levels but the last
+SURPRISE_STYLES = (
+    "$text-success",
+    "$text",
+    "$text-warning",
+    "bold $text-error",
+    "bold reverse $error",
+)
+LOG_LINES = 200
+DULL = ("kind", "time", "id", "pid", "path", "run", "memory_limit")
+
+
+def at_step(entries: Sequence[Entry], cursor: float | None) -> int:
+    """The index of the last entry up to the cursor; -1 where there is none."""
+    if cursor is None:
+        return len(entries) - 1
+    return sum(entry.step <= cursor for entry in entries) - 1
+
+
+def probe_text(feed: Feed, cursor: float | None) -> tuple[str, Content]:
+    """What the model made of each probe prompt at that step, and of what was asked by hand."""
+    parts: list[Content] = []
+    place = ""
+    for answer in reversed(list(feed.answers.values())[-3:]):
+        end = "" if answer.finished else "▌"
+        parts.append(spoken(answer.prompt, Content(visible(answer.text) + end), t("probe.asked")))
+    for prompt, entries in feed.probes.items():
+        at = at_step(entries, cursor)
+        if at < 0:
+            continue
+        place = f" · {t('probe.place', step=entries[at].step, at=at + 1, count=len(entries))}"
+        before = entries[at - 1].text if at > 0 else ""
+        parts.append(spoken(prompt, changes(visible(before), visible(entries[at].text))))
+    if not parts:
+        return t("pane.probes"), Content(t("probe.none"))
+    return f"{t('pane.probes')}{place}", Content("\n").join(parts)
+
+
+def spoken(prompt: str, text: Content, mark: str = "") -> Content:
+    """A prompt and its continuation."""
+    head = f"{mark} " if mark else ""
+    return Content.assemble((head, "$text-accent"), (f"{visible(prompt)}│", "bold"), text)
+
+
+def changes(before: str, after: str) -> Content:
+    """The text, with what was not there at the evaluation before underlined."""
+    if not before:
+        return Content(after)
+    old, new = before.split(" "), after.split(" ")
+    matcher = difflib.SequenceMatcher(a=old, b=new, autojunk=False)
+    parts = []
+    for kind, _, _, start, end in matcher.get_opcodes():
+        words = " ".join(new[start:end])
+        if words:
+            parts.append(Content.styled(words, "" if kind == "equal" else "underline"))
+    return Content(" ").join(parts)
+
+
+def surprise_text(feed: Feed, cursor: float | None) -> tuple[str, Content]:
+    """The fixed validation text, each token coloured by its loss at that step."""
+    at = at_step(feed.surprises, cursor)
+    if at < 0:
+        return t("pane.surprise"), Content(t("surprise.none"))
+    now = feed.surprises[at]
+    finite = [loss for loss in now.losses if math.isfinite(loss)]
+    mean = sum(finite) / len(finite) if finite else math.nan
+    title = f"{t('pane.surprise')} · {t('surprise.place', step=now.step, mean=f'{mean:.2f}')}"
+    tokens = [
+        Content.styled(visible(piece), SURPRISE_STYLES[level(loss)])
+        for piece, loss in zip(now.pieces, now.losses, strict=True)
+        if piece
+    ]
+    return title, Content.assemble(*tokens, "\n", legend())
+
+
+def level(loss: float) -> int:
+    """How surprising a loss is, from 0; what is no number surprises most."""
+    if not math.isfinite(loss):
+        return len(SURPRISE_LEVELS)
+    return sum(loss >= limit for limit in SURPRISE_LEVELS)
+
+
+def legend() -> Content:
+    """What the colours mean, as the probability of the token that came."""
+    ends = [f">{math.exp(-limit):.0%}" for limit in SURPRISE_LEVELS]
+    last = f"<{math.exp(-SURPRISE_LEVELS[-1]):.0%}"
+    words = zip([*ends, last], SURPRISE_STYLES, strict=True)
+    return Content(" ").join(
+        [Content("p"), *(Content.styled(f" {word} ", style) for word, style in words)]
+    )
+
+
+def log_text(feed: Feed) -> Content:
+    """The events in order, and what the training printed if it came to grief."""
+    lines = [event_line(event) for event in list(feed.events)[-LOG_LINES:]]
+    if feed.state in ("interrupted", "diverged"):
+        lines += printed(feed)
+    return Content("\n").join(lines) if lines else Content(t("log.none"))
+
+
+def event_line(event: Record) -> Content:
+    """An event as a line: time, what, and its values."""
+    moment = event.get("time")
+    plain = isinstance(moment, int | float) and 0 <= moment < 1e11
+    clock = time.strftime("%H:%M:%S", time.localtime(moment)) if plain else "--:--:--"
+    kind = str(event.get("kind"))
+    words = t(f"event.{kind}") if known(f"event.{kind}") else kind
+    values = event_values(event)
+    style = "$text-error" if kind in ("error", "warning") or event.get("ok") is False else ""
+    return Content.styled(visible(f"{clock} {words} {values}").rstrip(), style)
+
+
+def event_values(event: Record) -> str:
+    """The values of an event that a reader wants."""
+    if isinstance(event.get("message"), str):
+        return str(event["message"])
+    pairs = [(key, value) for key, value in event.items() if key not in DULL]
+    return "  ".join(f"{key}={value_text(value)}" for key, value in pairs)
+
+
+def value_text(value: object) -> str:
+    """A value in few characters."""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    text = shown(value)
+    return text if len(text) <= 60 else f"{text[:59]}…"
+
+
+def printed(feed: Feed) -> list[Content]:
+    """The end of what the training process printed."""
+    try:
+        with feed.run.log.open("rb") as file:
+            file.seek(0, 2)
+            file.seek(max(file.tell() - 8000, 0))
+            text = file.read().decode(errors="replace")
+    except OSError:
+        return []
+    lines = text.replace("\r", "\n").rstrip().split("\n")[-30:]
+    return [Content.styled(visible(line), "$text-muted") for line in lines]

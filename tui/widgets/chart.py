@@ -1,0 +1,93 @@
+"""A chart: curves of one figure in braille, drawn only when they or the size change."""
+
+from typing import ClassVar
+
+from rich.segment import Segment
+from textual import events
+from textual.strip import Strip
+from textual.widget import Widget
+
+from tui.messages import Pointed, Zoomed
+from tui.plot import LABEL_WIDTH, Figure, Line, Look, draw, view_of
+
+STYLES = ("plot", "axis", "title", "band", "train", "val", "extra", "reference", "cursor", "bad")
+RUN_STYLES = tuple(f"run{number}" for number in range(6))
+
+
+class Chart(Widget):
+    """Draws a figure; a click points at a step, the wheel zooms."""
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {f"chart--{name}" for name in (*STYLES, *RUN_STYLES)}
+
+    def __init__(self, name: str) -> None:
+        super().__init__(id=name)
+        self.figure = Figure("")
+        self.look = Look()
+        self.strips: list[Strip] = []
+        self.drawn_size = (0, 0)
+
+    def show(self, figure: Figure, look: Look) -> None:
+        """Draw another figure, or the same in another way."""
+        self.figure, self.look = figure, look
+        self.strips = []
+        self.refresh()
+
+    def notify_style_update(self) -> None:
+        """Other colours: draw anew."""
+        super().notify_style_update()
+        self.strips = []
+
+    def drawing(self) -> list[Strip]:
+        """The lines of the chart at its present size."""
+        width, height = self.size
+        if not self.strips or (width, height) != self.drawn_size:
+            self.drawn_size = (width, height)
+            lines = draw(self.figure, self.look, max(width, LABEL_WIDTH + 2), max(height, 2))
+            self.strips = [self.strip(line) for line in lines]
+        return self.strips
+
+    def strip(self, line: Line) -> Strip:
+        """A line in colours."""
+        segments = [
+            Segment(piece.text, self.get_component_rich_style(f"chart--{piece.style}"))
+            for piece in line
+        ]
+        plain = self.get_component_rich_style("chart--plot")
+        return Strip(segments).adjust_cell_length(self.size.width, plain)
+
+    def render_line(self, y: int) -> Strip:
+        """One line of the chart."""
+        strips = self.drawing()
+        if y < len(strips):
+            return strips[y]
+        return Strip.blank(self.size.width, self.get_component_rich_style("chart--plot"))
+
+    def step_at(self, x: int) -> float | None:
+        """The step under a column of the widget."""
+        view = view_of(self.figure, self.look)
+        inner = self.size.width - LABEL_WIDTH - 1
+        column = x - LABEL_WIDTH - 1
+        if not 0 <= column < inner or inner < 2:
+            return None
+        return view.x0 + column * (view.x1 - view.x0) / (inner - 1)
+
+    def on_click(self, event: events.Click) -> None:
+        """Point at a step."""
+        step = self.step_at(event.x)
+        if step is not None:
+            self.post_message(Pointed(step))
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """Look closer."""
+        self.zoom(event, 0.8)
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """Look from further away."""
+        self.zoom(event, 1.25)
+
+    def zoom(self, event: events.MouseEvent, factor: float) -> None:
+        """Zoom around the step under the pointer."""
+        step = self.step_at(event.x)
+        if step is not None:
+            event.stop()
+            self.post_message(Zoomed(step, factor))

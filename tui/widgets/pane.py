@@ -1,0 +1,43 @@
+"""A part of a page that shows text and scrolls."""
+
+from typing import ClassVar
+
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import VerticalScroll
+from textual.content import Content
+from textual.widgets import Static
+
+from tui.keymap import bind
+
+
+class Pane(VerticalScroll, inherit_bindings=False):
+    """Text under a title; touched only when the text changes."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [
+        bind("pane.up", "up", "scroll_up", show=False),
+        bind("pane.down", "down", "scroll_down", show=False),
+        bind("pane.page_up", "pageup", "page_up", show=False),
+        bind("pane.page_down", "pagedown", "page_down", show=False),
+    ]
+
+    def __init__(self, name: str, topic: str) -> None:
+        super().__init__(id=name, classes="pane")
+        self.topic = topic
+        self.shown = Content("")
+        self.text = Static("", markup=False)
+
+    def compose(self) -> ComposeResult:
+        """The text."""
+        yield self.text
+
+    def show(self, title: str, content: Content, *, at_end: bool = False) -> None:
+        """Another text; one that grows at its end stays scrolled to it."""
+        if self.border_title != title:
+            self.border_title = Content(title)
+        if content.markup == self.shown.markup:
+            return
+        self.shown = content
+        self.text.update(content)
+        if at_end:
+            self.scroll_end(animate=False)

@@ -1,0 +1,49 @@
+"""The line in which a prompt is written, with the prompts of the past."""
+
+from typing import ClassVar
+
+from textual.binding import BindingType
+from textual.message import Message
+from textual.widgets import Input
+
+from tui.keymap import bind
+
+
+class Prompt(Input):
+    """A line of text; up and down walk through what was written before."""
+
+    topic = "help.prompt"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        bind("prompt.older", "up", "older"),
+        bind("prompt.newer", "down", "newer"),
+        bind("prompt.leave", "escape", "leave"),
+    ]
+
+    class Left(Message):
+        """The line was left without an answer."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(id=name, compact=True, select_on_focus=False)
+        self.past: list[str] = []
+        self.back = 0  # how far in the past: 0 is what is being written now
+        self.draft = ""
+
+    def recall(self, back: int) -> None:
+        """Show a prompt of the past, or what was being written."""
+        if self.back == 0:
+            self.draft = self.value
+        self.back = min(max(back, 0), len(self.past))
+        self.value = self.past[-self.back] if self.back else self.draft
+        self.cursor_position = len(self.value)
+
+    def action_older(self) -> None:
+        """The prompt before."""
+        self.recall(self.back + 1)
+
+    def action_newer(self) -> None:
+        """The prompt after."""
+        self.recall(self.back - 1)
+
+    def action_leave(self) -> None:
+        """Back to the page."""
+        self.post_message(self.Left())

@@ -1,0 +1,92 @@
+"""What could have come in the place of a token: bars that follow the dials."""
+
+import math
+from typing import NamedTuple
+
+from rich.cells import cell_len, set_cell_size
+from textual import events
+from textual.content import Content
+from textual.widget import Widget
+
+from mlx_gpt.terminal import visible
+from tui.i18n import t
+from tui.messages import chosen, clickable
+from tui.strand import Odds, Piece
+
+NAME_WIDTH = 12
+EIGHTHS = " ▏▎▍▌▋▊▉"
+
+
+class Choice(NamedTuple):
+    """A token, the odds as the dials shape them, and the rival under the cursor."""
+
+    piece: Piece
+    odds: Odds
+    rival: int
+
+
+def name_text(name: str) -> str:
+    """A token in a fixed number of columns, its spaces visible."""
+    signs = visible(name.replace("\n", "⏎").replace("\t", "⇥").replace(" ", "·"))
+    return signs if cell_len(signs) <= NAME_WIDTH else set_cell_size(signs, NAME_WIDTH - 1) + "…"
+
+
+def bar(share: float, width: int) -> str:
+    """A bar of eighths of a character."""
+    eighths = round(min(max(share, 0.0), 1.0) * width * 8)
+    full, rest = divmod(eighths, 8)
+    return ("█" * full + (EIGHTHS[rest] if rest else ""))[:width]
+
+
+class Rivals(Widget):
+    """The rivals of the token under the cursor, the likeliest first."""
+
+    topic = "help.rivals"
+
+    def __init__(self) -> None:
+        super().__init__(id="rivals")
+        self.choice: Choice | None = None
+
+    def show(self, choice: Choice | None) -> None:
+        """Another token, other odds, or another rival."""
+        self.choice = choice
+        self.refresh()
+
+    def on_click(self, event: events.Click) -> None:
+        """Choose a rival."""
+        if message := chosen(event):
+            self.post_message(message)
+
+    def render(self) -> Content:
+        """A line for the token, then one for each rival."""
+        if self.choice is None:
+            return Content.styled(t("sample.no_token"), "$text-muted")
+        piece, odds, rival = self.choice
+        rows = max(self.size.height - 1, 1)
+        first = max(rival - rows + 1, 0)
+        last = min(first + rows, len(piece.names))
+        lines = [self.heading(piece, odds)]
+        lines += [self.row(piece, odds, number, number == rival) for number in range(first, last)]
+        return Content("\n").join(lines)
+
+    def heading(self, piece: Piece, odds: Odds) -> Content:
+        """The token, and how surprising it was."""
+        sign = "" if odds.exact else "≈ "
+        left = int(odds.kept.sum()) if len(odds.kept) else 0
+        nats = -math.log(piece.p) if piece.p > 0 else math.inf
+        words = t("sample.rivals", sign=sign, left=left, nats=f"{nats:.2f}")
+        head = f"{name_text(piece.name)}  p {piece.p:.4f}  {words}"
+        return Content.styled(head[: self.size.width], "bold")
+
+    def row(self, piece: Piece, odds: Odds, number: int, chosen: bool) -> Content:
+        """A rival: its own odds, those after filtering, and a bar of these."""
+        ours = int(piece.ids[number]) == piece.id
+        name = name_text(piece.names[number])
+        pad = " " * (NAME_WIDTH - cell_len(name))
+        now, kept = float(odds.ps[number]), bool(odds.kept[number])
+        after = f"{now:7.2%}" if kept else "      ×"
+        text = f"{'▶' if ours else ' '} {name}{pad} {float(piece.ps[number]):7.2%} {after} "
+        room = max(self.size.width - cell_len(text) - 1, 4)
+        style = "reverse" if chosen else "" if kept else "$text-muted"
+        filled = Content.styled(bar(now, room), "$accent")
+        return Content.styled(text, style).stylize(clickable("rival", number)) + filled

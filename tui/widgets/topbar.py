@@ -1,0 +1,37 @@
+"""The first line: the screens, and the run in hand."""
+
+from typing import TYPE_CHECKING, cast
+
+from textual.content import Content
+from textual.style import Style
+from textual.widget import Widget
+
+from mlx_gpt.terminal import visible
+from tui.i18n import t
+
+if TYPE_CHECKING:
+    from tui.app import MlxGptApp
+
+PAGES = ("runs", "train", "sample", "trace", "new")
+
+
+class TopBar(Widget):
+    """The names of the screens with their keys, and what run they are about."""
+
+    def render(self) -> Content:
+        """Screens on the left, the run on the right."""
+        app = cast("MlxGptApp", self.app)
+        tabs = [Content.styled(" mlx-gpt ", "bold")]
+        for number, name in enumerate(PAGES, 1):
+            label = f" {number} {t(f'page.{name}')} "
+            chosen = app.current_mode == name
+            style = Style.parse("reverse" if chosen else "") + Style.from_meta(
+                {"@click": f"app.page('{name}')"}
+            )
+            tabs.append(Content.styled(label, style))
+        left = Content("").join(tabs)
+        room = self.size.width - left.cell_length - 1
+        about = visible(app.about())
+        if len(about) > room:
+            about = "…" + about[len(about) - room + 1 :] if room > 1 else ""
+        return Content.assemble(left, " " * max(room - len(about), 0), about)
