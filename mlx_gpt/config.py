@@ -408,6 +408,9 @@ def dump(config: Config) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
+SMALL_MODEL = "small"  # the folder, beside the presets, of the model that comes along
+
+
 def preset_folder() -> Path:
     """Where the presets lie: inside the installed package, or in the checkout."""
     package = Path(__file__).parent

@@ -16,6 +16,7 @@ from mlx_gpt.errors import UserError
 from mlx_gpt.language import say
 from mlx_gpt.run import Run, append, hold_lock, is_alive
 from tui.app import MlxGptApp, all_bindings, goes_on
+from tui.command import chosen
 from tui.launch import Launch
 from tui.page import Page
 from tui.screens.dialogs import Reading
@@ -298,3 +299,10 @@ async def test_opening_a_long_run_lets_keys_through(tmp_path: Path):
             await pilot.pause(0)
         assert len(feed.steps) == 30_000
         assert longest < 0.1
+
+
+def test_without_a_run_the_small_model_is_in_hand(tmp_path: Path):
+    assert chosen(None, tmp_path) == (None, "small")
+    assert chosen("small", tmp_path) == (None, "small")
+    made_run(tmp_path, steps=3)
+    assert chosen(None, tmp_path) == (None, None)

@@ -4,10 +4,10 @@ import argparse
 import sys
 from pathlib import Path
 
-from mlx_gpt.config import preset_names
+from mlx_gpt.config import SMALL_MODEL, preset_names
 from mlx_gpt.errors import UserError
 from mlx_gpt.language import say
-from mlx_gpt.run import Run, find_run, is_run
+from mlx_gpt.run import Run, find_run, is_run, list_runs
 from mlx_gpt.terminal import note, visible
 
 EXAMPLE = "mlx-gpt tui stories"
@@ -20,8 +20,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         metavar=say("RUN|MODEL", "EJECUCIÓN|MODELO"),
         help=say(
-            "a run to watch (name or folder), or a model to look into; nothing: the newest run",
-            "una ejecución (nombre o carpeta) o un modelo; nada: la ejecución más reciente",
+            "a run to watch (name or folder), or a model to look into; nothing: the newest run, "
+            "or the small model that comes along",
+            "una ejecución (nombre o carpeta) o un modelo; nada: la ejecución más reciente, o el "
+            "modelo pequeño que viene incluido",
         ),
     )
     parser.add_argument(
@@ -41,7 +43,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def chosen(name: str | None, root: Path) -> tuple[Run | None, str | None]:
     """The run that is named, or else the model."""
     if name is None:
-        return None, None
+        return None, None if list_runs(root) else SMALL_MODEL
+    if name == SMALL_MODEL and not is_run(root / name):
+        return None, name
     if name in preset_names() and not is_run(root / name):
         return None, name
     holds_model = any((Path(name) / file).is_file() for file in ("state.json", "config.json"))
@@ -56,9 +60,15 @@ def run(args: argparse.Namespace) -> int:
         raise UserError("tui is for people and has no --json; scripts read mlx-gpt runs --json")
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UserError("tui needs a terminal; without one use mlx-gpt runs and mlx-gpt train")
-    from tui.app import MlxGptApp, goes_on
+    try:
+        from tui.app import MlxGptApp, goes_on
+    except ModuleNotFoundError as error:
+        raise UserError(
+            f"tui needs {error.name}, which is not installed; pip install {error.name}"
+        ) from error
 
-    opened, model = chosen(args.name, args.out)
+    recorded = args.demo and args.name is None
+    opened, model = (None, None) if recorded else chosen(args.name, args.out)
     app = MlxGptApp(args.out, run=opened, model=model, demo=args.demo)
     app.run()
     if sentence := goes_on(app):

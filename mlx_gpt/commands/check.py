@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from mlx_gpt.device import choose, describe
 
 from mlx_gpt.commands.models import find_model
-from mlx_gpt.config import load_preset, preset_names
+from mlx_gpt.config import SMALL_MODEL, load_preset, preset_names
 from mlx_gpt.errors import UserError
 from mlx_gpt.labs.breaks import BREAKS, SETTINGS, Break, find_break
 from mlx_gpt.labs.claims import CLAIMS, Finding, measured
@@ -39,9 +39,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         metavar=say("MODEL", "MODELO"),
         help=say(
-            "a run, a checkpoint folder or a preset; nothing: two small models of the labs",
+            "a run, a checkpoint folder or a preset; nothing: two small models of the labs, and "
+            "the trained one that comes along",
             "una ejecución, una carpeta de checkpoint o un preajuste; nada: dos modelos pequeños "
-            "de los labs",
+            "de los labs, y el entrenado que viene incluido",
         ),
     )
     parser.add_argument(
@@ -124,12 +125,19 @@ def labs(args: argparse.Namespace) -> int:
 def examine(args: argparse.Namespace, broken: Break | None) -> Examined:
     """The subjects of the labs."""
     seed = args.seed or 0
-    if args.model is None:
+    if args.model is None and broken:
         name = say(
             "two small models, with RoPE and with learned positions",
             "dos modelos pequeños, con RoPE y con posiciones aprendidas",
         )
         return Examined(default_subjects(broken, seed), name)
+    if args.model is None:
+        name = say(
+            "two fresh models, with RoPE and with learned positions, and the small trained one",
+            "dos modelos nuevos, con RoPE y con posiciones aprendidas, y el pequeño entrenado",
+        )
+        trained = subject_of(find_model(SMALL_MODEL).gpt, None, seed)
+        return Examined([*default_subjects(None, seed), trained], name)
     gpt, name = find(args)
     return Examined([subject_of(gpt, args.broken, seed)], name)
 

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from mlx_gpt import checkpoint
 from mlx_gpt.config import (
+    SMALL_MODEL,
     Config,
     ModelConfig,
     broken_settings,
@@ -23,8 +24,6 @@ from mlx_gpt.language import say
 from mlx_gpt.model import GPT, load_arrays
 from mlx_gpt.run import Run, is_run, list_runs, saved_steps, updated
 from mlx_gpt.tokenizer import ByteTokenizer, Tokenizer
-
-SMALL = "small"  # the folder, beside the presets, of the model that comes with the project
 
 
 class Model(NamedTuple):
@@ -82,7 +81,7 @@ def find_model(name: str | None, *, root: Path = Path("runs"), which: str | None
             return from_run(Run(folder), which)
         if name and (is_model_folder(folder) or is_gguf(folder)):
             return from_source(folder, which)
-    if name == SMALL:
+    if name == SMALL_MODEL:
         return small_model(which)
     if name in preset_names():
         if which:
@@ -92,7 +91,7 @@ def find_model(name: str | None, *, root: Path = Path("runs"), which: str | None
     raise UserError(
         f"no model {name}{nearest(name, [*models, *preset_names()])} "
         f"(models in {root}: {', '.join(models) or 'none'}; "
-        f"presets: {', '.join(preset_names())}; the model that comes along: {SMALL})"
+        f"presets: {', '.join(preset_names())}; the model that comes along: {SMALL_MODEL})"
     )
 
 
@@ -122,7 +121,7 @@ def small_model(which: str | None) -> Model:
         "This is the small model that comes along; train your own: mlx-gpt train",
         "Este es el modelo pequeño incluido; entrena el tuyo: mlx-gpt train",
     )
-    small = from_source(preset_folder() / SMALL, which)
+    small = from_source(preset_folder() / SMALL_MODEL, which)
     return small._replace(notes=(note, *small.notes))
 
 
