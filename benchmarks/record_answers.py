@@ -24,6 +24,7 @@ def questions(model: Record, prompt: str) -> Iterator[tuple[str, dict[str, Any]]
     """Everything the pages ask of one prompt."""
     config = model["config"]
     yield "trace", {"prompt": prompt}
+    yield "gradients", {"prompt": prompt}
     for layer in range(config["n_layers"]):
         for head in range(config["n_heads"]):
             yield "attention", {"prompt": prompt, "layer": layer, "head": head}

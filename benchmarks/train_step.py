@@ -1,21 +1,23 @@
-"""How long a training step takes here, in plain MLX, and in PyTorch (eager and compiled).
+"""How long a training step takes here, in plain MLX, in mlx-lm's trainer and in PyTorch.
 
-    python benchmarks/train_step.py [S M] [--rounds 7] [--torch-python PYTHON]
+    python benchmarks/train_step.py [S M] [--rounds 7] [--python OTHER/bin/python]
 
 Every side trains the same architecture on the same batch in a process of its own. The sides take
 turns (A B C D, A B C D, …), so that whatever else the machine does meets all of them, and what
-counts is the ratio within a round. PyTorch is optional: `pip install torch`, into this
-environment or another one whose Python is named.
+counts is the ratio within a round. OTHER is a virtual environment with torch and mlx-lm; the
+sides whose package it lacks are left out.
 """
 
 import argparse
 import importlib
-import importlib.util
 import json
 import math
+import os
+import queue
 import statistics
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,6 +25,7 @@ from typing import Any, NamedTuple
 
 ROOT = Path(__file__).parent.parent
 Step = Callable[[], float]
+REST = 0.5  # seconds before a turn: threads of OpenMP go on spinning for 0.2 s after theirs
 LR, BETAS, DECAY, CLIP = 1e-3, (0.9, 0.99), 0.1, 1.0
 
 
@@ -128,6 +131,58 @@ def plain(sizes: Sizes) -> tuple[Step, int]:
     return step, sum(array.size for array in arrays.values())
 
 
+def mlx_lm_step(sizes: Sizes) -> tuple[Step, int]:
+    """The loop of mlx_lm's trainer with its GPT-2, compiled by it; it does not clip."""
+    sys.path.insert(0, str(ROOT))
+    from mlx_gpt.device import choose, mx
+
+    choose("auto")
+    import mlx.optimizers as optim
+    from mlx.utils import tree_flatten
+
+    trainer: Any = importlib.import_module("mlx_lm.tuner.trainer")
+    gpt2: Any = importlib.import_module("mlx_lm.models.gpt2")
+    args = gpt2.ModelArgs(
+        model_type="gpt2",
+        n_ctx=sizes.T,
+        n_positions=sizes.T,
+        n_embd=sizes.d_model,
+        n_head=sizes.n_heads,
+        n_layer=sizes.n_layers,
+        layer_norm_epsilon=1e-5,
+        vocab_size=sizes.V,
+    )
+    model = gpt2.Model(args)
+    optimizer = optim.AdamW(LR, list(BETAS), weight_decay=DECAY, bias_correction=True)
+    rows = mx.array(batch(sizes))
+    lengths = mx.array([[0, sizes.T]] * sizes.B)
+    loss = float(trainer.default_loss(model, rows, lengths)[0])
+    turns: queue.Queue[None] = queue.Queue()
+    taken: queue.Queue[None] = queue.Queue()
+
+    def batches(**_: object) -> Iterator[tuple[mx.array, mx.array]]:
+        while True:
+            turns.get()
+            yield rows, lengths
+            taken.put(None)  # the loop wants the next one: the step is done
+
+    def loop() -> None:
+        never = 10**9
+        endless = trainer.TrainingArgs(
+            batch_size=sizes.B, iters=never, steps_per_report=never, steps_per_save=never
+        )
+        trainer.train(model, optimizer, [], args=endless, iterate_batches=batches)
+
+    def step() -> float:
+        turns.put(None)
+        taken.get()
+        return loss
+
+    threading.Thread(target=loop, daemon=True).start()
+    arrays: dict[str, mx.array] = dict(tree_flatten(model.parameters(), destination={}))
+    return step, sum(array.size for array in arrays.values())
+
+
 def torch_step(sizes: Sizes, *, compiled: bool) -> tuple[Step, int]:
     """GPT-2's block as one writes it with torch.nn, and torch's own AdamW."""
     torch: Any = importlib.import_module("torch")
@@ -186,6 +241,7 @@ def torch_step(sizes: Sizes, *, compiled: bool) -> tuple[Step, int]:
 SIDES: dict[str, Callable[[Sizes], tuple[Step, int]]] = {
     "mlx-gpt": ours,
     "plain MLX": plain,
+    "mlx_lm": mlx_lm_step,
     "torch eager": lambda sizes: torch_step(sizes, compiled=False),
     "torch compiled": lambda sizes: torch_step(sizes, compiled=True),
 }
@@ -193,19 +249,26 @@ SIDES: dict[str, Callable[[Sizes], tuple[Step, int]]] = {
 
 def serve(side: str, sizes: Sizes) -> None:
     """The process of one side: takes as many steps as each line asks for, and says how long."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # whatever else a library prints
     began = time.perf_counter()
     step, parameters = SIDES[side](sizes)
     first = step()
     seconds = time.perf_counter() - began
     for _ in range(3):
         step()
-    print(json.dumps({"loss": first, "first": seconds, "parameters": parameters}), flush=True)
+    print(
+        json.dumps({"loss": first, "first": seconds, "parameters": parameters}),
+        file=answers,
+        flush=True,
+    )
     for line in sys.stdin:
+        step()  # the other sides have had the caches meanwhile
         count, wall, cpu = int(line), time.perf_counter(), time.process_time()
         for _ in range(count):
             step()
         used = time.perf_counter() - wall, time.process_time() - cpu
-        print(json.dumps([each / count for each in used]), flush=True)
+        print(json.dumps([each / count for each in used]), file=answers, flush=True)
 
 
 class Side(NamedTuple):
@@ -219,10 +282,24 @@ class Side(NamedTuple):
         """Seconds and CPU seconds a step."""
         assert self.process.stdin
         assert self.process.stdout
+        time.sleep(REST)
         self.process.stdin.write(f"{steps}\n")
         self.process.stdin.flush()
         wall, cpu = json.loads(self.process.stdout.readline())
         return wall, cpu
+
+
+def pythons(other: str) -> dict[str, str]:
+    """The Python of each side that can take part; this one, or another that has its package."""
+    packages = {"mlx_lm": "mlx_lm", "torch eager": "torch", "torch compiled": "torch"}
+    found = {}
+    for name in SIDES:
+        python = other if name in packages and other else sys.executable
+        wanted = packages.get(name, "mlx")
+        look = f"from importlib.util import find_spec; raise SystemExit(not find_spec('{wanted}'))"
+        if subprocess.run([python, "-c", look], check=False).returncode == 0:
+            found[name] = python
+    return found
 
 
 def start(name: str, config: str, python: str) -> Side:
@@ -237,17 +314,13 @@ def start(name: str, config: str, python: str) -> Side:
     return Side(name, process, json.loads(process.stdout.readline()))
 
 
-def compare(config: str, rounds: int, torch_python: str) -> Iterator[str]:
+def compare(config: str, rounds: int, other: str) -> Iterator[str]:
     """The lines of the table of one configuration."""
     sizes = CONFIGS[config]
-    names = [name for name in SIDES if torch_python or not name.startswith("torch")]
-    sides = [
-        start(name, config, torch_python if name.startswith("torch") else sys.executable)
-        for name in names
-    ]
+    sides = [start(name, config, python) for name, python in pythons(other).items()]
     for side in sides:
         assert math.isclose(side.facts["loss"], math.log(sizes.V), rel_tol=0.25), side
-    steps = max(1, round(3e10 / sizes.flops))
+    steps = max(1, round(1e11 / sizes.flops))
     turns = [[side.turn(steps) for side in sides] for _ in range(rounds)]
     for side in sides:
         side.process.communicate()
@@ -274,15 +347,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("configs", nargs="*", default=list(CONFIGS), metavar="S|M")
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--torch-python", default="", help="a Python that has torch")
+    parser.add_argument("--python", default="", help="of an environment with torch and mlx-lm")
     parser.add_argument("--side", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.side:
         serve(args.side, CONFIGS[args.configs[0]])
         return
-    here = sys.executable if importlib.util.find_spec("torch") else ""
     for config in args.configs:
-        for line in compare(config, args.rounds, args.torch_python or here):
+        for line in compare(config, args.rounds, args.python):
             print(line, flush=True)
 
 

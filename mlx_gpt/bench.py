@@ -9,15 +9,16 @@ import dataclasses
 import math
 import statistics
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
-from mlx_gpt.device import can_compile, compiles_step, memory, mx
+from mlx_gpt.device import blas_threads, can_compile, compiles_step, fast_precision, memory, mx
 
-import mlx.nn as nn
 import numpy as np
 
+from mlx_gpt import kernels
 from mlx_gpt.config import ModelConfig, SampleConfig, TrainConfig
+from mlx_gpt.data import Batch
 from mlx_gpt.inventory import decoding_bytes, inventory, training_flops
 from mlx_gpt.model import GPT
 from mlx_gpt.sampling import generate
@@ -180,7 +181,12 @@ def learner_for(
     """A fresh model that trains at that shape, and random tokens for it to learn."""
     model = GPT(dataclasses.replace(config, context_length=shape.length), seed)
     settings = dataclasses.replace(
-        train, batch_size=shape.batch_size, grad_accumulation=1, steps=10**6, warmup=0
+        train,
+        batch_size=shape.batch_size,
+        grad_accumulation=1,
+        steps=10**6,
+        warmup=0,
+        precision=fast_precision(train.precision),
     )
     random = np.random.default_rng(seed)
     tokens = random.integers(config.vocab_size, size=64 * shape.length + 1).astype(np.int32)
@@ -190,7 +196,7 @@ def learner_for(
 
 def timed_steps(learner: Learner, tokens: np.ndarray, budget: float) -> tuple[float, float]:
     """Seconds of the first step, and the median of those after it."""
-    steps = train_steps(learner, tokens)
+    steps = train_steps(learner, tokens, rests=lambda step: step == 1)
     times: list[float] = []
     while not spent(len(times) - 1, sum(times[1:]), budget):
         began = time.perf_counter()
@@ -202,25 +208,33 @@ def timed_steps(learner: Learner, tokens: np.ndarray, budget: float) -> tuple[fl
 def step_parts(
     learner: Learner, tokens: np.ndarray, shape: Shape, budget: float
 ) -> tuple[tuple[Part, ...], tuple[Part, ...]]:
-    """What a step and its forward pass consist of, every part timed alone."""
-    model, layers = learner.model, learner.model.config.n_layers
-    steps = train_steps(learner, tokens)
-    inputs = mx.random.randint(0, model.config.vocab_size, shape)
+    """What a step and its forward pass consist of, every part timed alone, on all its streams."""
+    layers, steps = learner.model.config.n_layers, train_steps(learner, tokens)
+    random = np.random.default_rng(0)
+    whole = random.integers(learner.model.config.vocab_size, size=shape).astype(np.int32)
+    inputs = mx.array(whole[: max(shape.batch_size // len(learner.streams), 1)])
 
     def step() -> object:
         next(steps)
         return learner.params
 
-    def loss(model: GPT) -> mx.array:
-        return mean_loss(model(inputs), inputs)
+    def both_ways() -> object:
+        outputs = learner.accumulate(1, [Batch(whole, whole)], 1)
+        learner.put(learner.params)  # tracing leaves its own arrays in the model
+        return outputs
 
-    gradient = nn.value_and_grad(model, loss)
+    def one_way() -> mx.array:
+        losses = learner.losses(learner.params, inputs, inputs)
+        learner.put(learner.params)
+        return losses
+
     outer: dict[str, Work] = {
-        "forward": lambda: loss(model),
-        "gradient": lambda: gradient(model),
+        "forward": on_all(learner.streams, one_way),
+        "gradient": both_ways,
         "step": step,
     }
-    times = medians(outer | forward_works(model, inputs), budget)
+    with blas_threads(len(learner.streams)):
+        times = medians(outer | forward_works(learner, inputs), budget)
     forward, both = times["forward"], times["gradient"]
     counts = {"attention": layers, "feed-forward": layers, "norms": 2 * layers}
     inner = [
@@ -232,16 +246,39 @@ def step_parts(
     return parts, (*inner, Part("rest", rest))
 
 
-def forward_works(model: GPT, tokens: mx.array) -> dict[str, Work]:
-    """The parts of a forward pass, each of one layer."""
-    block, x = model.blocks[0], model.embedding(tokens)
+def on_all(streams: Sequence[mx.Stream], work: Callable[[], mx.array]) -> Work:
+    """The work done on each of the streams at the same time, as the rows of a batch are."""
+
+    def works() -> mx.array:
+        ends = []
+        for stream in streams:
+            with mx.stream(stream):
+                ends.append(work().flatten()[:1])
+        return mx.concatenate(ends)  # only what ends in one array is computed side by side
+
+    return works
+
+
+def forward_works(learner: Learner, tokens: mx.array) -> dict[str, Work]:
+    """The parts of a forward pass, each of one layer, compiled where the step is."""
+    model, block = learner.model, learner.model.blocks[0]
+    x = model.embedding(tokens)
     mx.eval(x)
+
+    def part(function: Callable[[mx.array], mx.array], like: mx.array) -> Work:
+        def fused(array: mx.array) -> mx.array:
+            with kernels.fusing(learner.compiled):
+                return function(array)
+
+        compiled = mx.compile(fused) if learner.compiled else fused
+        return on_all(learner.streams, lambda: compiled(like))
+
     return {
-        "embedding": lambda: model.embedding(tokens),
-        "attention": lambda: block.attention(x, None, None, off),
-        "feed-forward": lambda: block.feed_forward(x, off),
-        "norms": lambda: block.norm1(x),
-        "head and loss": lambda: mean_loss(model.read_out(x), tokens),
+        "embedding": part(model.embedding, tokens),
+        "attention": part(lambda x: block.attention(x, None, None, off), x),
+        "feed-forward": part(lambda x: block.feed_forward(x, off), x),
+        "norms": part(block.norm1, x),
+        "head and loss": part(lambda x: mean_loss(model.read_out(x), tokens), x),
     }
 
 

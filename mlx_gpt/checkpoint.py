@@ -67,7 +67,7 @@ def save(
         run.checkpoints.mkdir(parents=True, exist_ok=True)
         clear_leftovers(run)
         best = best or is_flagged_best(final)  # the same step, saved again for another reason
-        write(temporary, step, model, optimizer, state, best)
+        write(temporary, step, {MODEL: model, OPTIMIZER: optimizer}, state, best)
         put_in_place(temporary, final)
         best_step = step if best else flagged_best(run, up_to=step)
         point(run, "latest", step)
@@ -83,20 +83,39 @@ def save(
     return final
 
 
+def save_snapshot(
+    run: Run, step: int, model: Mapping[str, mx.array], state: Mapping[str, Any]
+) -> Path:
+    """The weights of this moment beside the checkpoints, to be looked into; the one before goes.
+
+    It is no checkpoint: no training goes on from it, and nothing points to it.
+    """
+    final = run.snapshot / step_name(step)
+    temporary = temporary_of(final)
+    try:
+        run.snapshot.mkdir(exist_ok=True)
+        shutil.rmtree(temporary, ignore_errors=True)
+        write(temporary, step, {MODEL: model}, state, best=False)
+        put_in_place(temporary, final)
+    except OSError as error:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise UserError(f"cannot write {final}: {error.strerror or error}; make room") from error
+    for other in run.snapshot.iterdir():
+        if other != final:
+            shutil.rmtree(other, ignore_errors=True)
+    return final
+
+
 def write(
     folder: Path,
     step: int,
-    model: Mapping[str, mx.array],
-    optimizer: Mapping[str, mx.array],
+    arrays: Mapping[str, Mapping[str, mx.array]],
     state: Mapping[str, Any],
     best: bool,
 ) -> None:
-    """A whole checkpoint in a new folder, on the disk when this returns."""
+    """A whole checkpoint in a new folder, its arrays by file, on the disk when this returns."""
     folder.mkdir()
-    files = {
-        MODEL: write_arrays(folder / MODEL, model),
-        OPTIMIZER: write_arrays(folder / OPTIMIZER, optimizer),
-    }
+    files = {name: write_arrays(folder / name, part) for name, part in arrays.items()}
     manifest = {
         "step": step,
         "best": best,

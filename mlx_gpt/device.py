@@ -61,7 +61,7 @@ def mkl_folders() -> Iterator[Path]:
     yield Path(site.getuserbase()) / "lib"
     spec = importlib.util.find_spec("mlx")
     for folder in (spec and spec.submodule_search_locations) or ():
-        yield Path(folder).parents[2]  # lib/python3.11/site-packages/mlx
+        yield from Path(folder).parents[2:3]  # lib/python3.11/site-packages/mlx
 
 
 def files_in(folder: Path) -> list[Path]:
@@ -116,9 +116,10 @@ def preload() -> Blas:
         return Blas("reference", "", fast=False)
     # MKL then sums in the same order wherever a buffer lies, so that a resumed run is exact.
     os.environ.setdefault("MKL_CBWR", "AUTO")
-    # NumPy brings an OpenBLAS of its own: between products its threads are to sleep, not to spin
-    # on the cores that MLX needs, where they slow down MLX and NumPy in turns ten times.
+    # Between products the threads of a BLAS are to sleep, not to spin on the cores that MLX needs:
+    # those of the OpenBLAS that NumPy brings slow down MLX and NumPy in turns ten times.
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
+    os.environ.setdefault("KMP_BLOCKTIME", "1")  # MKL: milliseconds
     for name, library in [(Path(wanted).name, wanted)] if wanted else candidates():
         if blas := try_blas(name, library):
             return blas
@@ -151,6 +152,11 @@ def has_gpu() -> bool:
 def kind() -> Literal["gpu", "cpu"]:
     """The device that computes when none is named."""
     return "gpu" if mx.default_device() == mx.Device(mx.gpu) else "cpu"
+
+
+def is_asynchronous() -> bool:
+    """Whether the host is free while the device computes; a CPU is busy with handing out work."""
+    return kind() == "gpu"
 
 
 def choose(name: str) -> str:
@@ -278,6 +284,13 @@ def check_compiler() -> None:
     """Refuse to compile where there is nothing to compile with."""
     if not can_compile():
         raise UserError("compiling for a CPU takes g++, which is not installed; apt install g++")
+
+
+def fast_precision(
+    asked: Literal["float32", "bfloat16"],
+) -> Literal["float32", "bfloat16"]:
+    """What training had better compute in here: a CPU multiplies float32 forty times faster."""
+    return "float32" if kind() == "cpu" else asked
 
 
 def compiles_step(setting: Literal["auto", "on", "off"], flops: float) -> bool:

@@ -1,11 +1,12 @@
 """Questions a trace can answer: what a changed token reaches, and what a logit is made of."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from mlx_gpt.device import mx
 
 import numpy as np
+from mlx.utils import tree_flatten, tree_unflatten
 
 from mlx_gpt.config import ModelConfig
 from mlx_gpt.errors import UserError
@@ -13,7 +14,8 @@ from mlx_gpt.model import GPT
 from mlx_gpt.observer import Weights, as_numpy, stream_rows
 from mlx_gpt.steps import layout
 from mlx_gpt.tracer import Ids, batch_of
-from mlx_gpt.tracing import Rows, Tape
+from mlx_gpt.tracing import Edit, Rows, Tape
+from mlx_gpt.training import mean_loss
 
 
 @dataclass(frozen=True)
@@ -169,3 +171,38 @@ def writes(
         yield f"{at}.feed-forward", down - bias
         if config.ffn_bias:
             yield f"{at}.feed-forward bias", np.asarray(bias, np.float64)
+
+
+@dataclass(frozen=True)
+class Slope:
+    """A weight, its length, and that of the loss's gradient by it."""
+
+    name: str
+    weight: float
+    norm: float
+
+
+def slopes(
+    model: GPT, ids: Ids, targets: Ids, *, edits: Mapping[str, Edit] | None = None
+) -> tuple[float, list[Slope]]:
+    """The loss of a text and, weight by weight, how long its gradient is; the model stays as is."""
+    tokens, wanted = (mx.array(batch_of(part, model.config)) for part in (ids, targets))
+    weights: dict[str, mx.array] = dict(tree_flatten(model.parameters(), destination={}))
+
+    def loss(params: dict[str, mx.array]) -> mx.array:
+        model.update(tree_unflatten(list(params.items())))
+        logits = model(tokens, tap=Tape(edits=edits))
+        return mean_loss(logits[:, : wanted.shape[1]], wanted)
+
+    try:
+        value, gradients = mx.value_and_grad(loss)(weights)
+        mx.eval(value, gradients)
+    finally:
+        model.update(tree_unflatten(list(weights.items())))
+    lengths = [(name, length(array), length(gradients[name])) for name, array in weights.items()]
+    return float(value), [Slope(*each) for each in lengths]
+
+
+def length(array: mx.array) -> float:
+    """The length of all numbers as one vector."""
+    return float(mx.linalg.norm(array.astype(mx.float32).flatten()))

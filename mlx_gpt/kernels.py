@@ -226,17 +226,23 @@ def fused_rope(T: int, d: int, dims: int, base: float, offset: int) -> Function:
 def layer_norm(x: mx.array, weight: mx.array, bias: mx.array, eps: float) -> mx.array:
     """(x - mean) / √(variance + eps) · weight + bias, over the last axis (Ba 2016)."""
     if pays(x):
-        return fused_layer_norm(x, weight, bias, column(eps, 1))[0]
+        rows = x.reshape(-1, x.shape[-1])
+        return fused_layer_norm(rows, weight, bias, column(eps, 1))[0].reshape(x.shape)
     return mx.fast.layer_norm(x, weight, bias, eps)
 
 
+def repeated(row: mx.array, like: mx.array) -> mx.array:
+    """A vector as each row of a matrix in the shape of another, without a copy and not fused."""
+    return mx.as_strided(row, like.shape, (0, 1))
+
+
 def normalised(x: mx.array, weight: mx.array, bias: mx.array, eps: mx.array) -> list[mx.array]:
-    """LayerNorm; x before weight and bias; and one over its standard deviation."""
+    """LayerNorm of rows; x before weight and bias; and one over its standard deviation."""
     mean = column(1 / x.shape[-1], x.shape[-1])
     centred = x - spread(x @ mean, x)
     share = mx.rsqrt(mx.addmm(eps, alone(centred * centred), mean))
     normal = centred * spread(share, x)
-    return [alone(normal * spread(weight, x)) + spread(bias, x), normal, share]
+    return [alone(normal * repeated(weight, x)) + repeated(bias, x), normal, share]
 
 
 def normalised_gradient(primals: Arrays, cotangents: Arrays, outputs: Arrays) -> Arrays:
@@ -245,14 +251,10 @@ def normalised_gradient(primals: Arrays, cotangents: Arrays, outputs: Arrays) ->
     cotangent = cotangents[0]
     by_weight = cotangent * normal
     shares = weight[:, None] @ column(1 / weight.size, 1)
-    dx = alone(alone(cotangent * spread(weight, normal)) - spread(cotangent @ shares, normal))
+    dx = alone(alone(cotangent * repeated(weight, normal)) - spread(cotangent @ shares, normal))
     dx = alone(dx - alone(normal * spread(by_weight @ shares, normal)))
-    return (
-        dx * spread(share, normal),
-        by_weight.sum(axis=tuple(range(normal.ndim - 1))),
-        cotangent.sum(axis=tuple(range(normal.ndim - 1))),
-        mx.zeros_like(primals[3]),
-    )
+    by_row = dx * spread(share, normal)
+    return by_row, by_weight.sum(axis=0), cotangent.sum(axis=0), mx.zeros_like(primals[3])
 
 
 fused_layer_norm = with_gradient(normalised, normalised_gradient)

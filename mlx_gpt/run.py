@@ -21,8 +21,10 @@ from mlx_gpt.config import nearest, read_toml
 from mlx_gpt.errors import UserError
 
 Record = dict[str, Any]  # one line of JSON
-State = Literal["running", "paused", "finished", "interrupted", "diverged"]
+State = Literal["running", "paused", "finished", "stopped", "interrupted", "diverged"]
 Pointer = Literal["latest", "best"]
+
+LIFE = ("started", "paused", "resumed", "finished")  # kinds of events that tell a state
 
 DECODER = json.JSONDecoder(parse_constant=lambda _: None)  # NaN and infinity are no JSON
 POLL_SECONDS = 0.02
@@ -43,6 +45,7 @@ class Run:
         self.control = path / "control.jsonl"
         self.lock = path / "lock"
         self.checkpoints = path / "checkpoints"
+        self.snapshot = path / "snapshot"
         self.log = path / "log.txt"
 
 
@@ -270,14 +273,18 @@ def trained_by(run: Run) -> str:
 def state(run: Run) -> State:
     """What the run is doing, from its lock and its last events."""
     alive = is_alive(run)  # before the events: a trainer writes `finished`, then lets go
-    event = last(run.events, "started", "paused", "resumed", "finished")
-    kind = event["kind"] if event else "started"
+    return state_of(alive, last(run.events, *LIFE))
+
+
+def state_of(alive: bool, event: Record | None) -> State:
+    """The state that the lock and the last event of a life tell."""
+    kind = event.get("kind") if event else None
     if alive:
         return "paused" if kind == "paused" else "running"
-    if event is None or kind != "finished":
+    if kind != "finished" or event is None:
         return "interrupted"
-    reasons: dict[Any, State] = {"done": "finished", "diverged": "diverged"}
-    return reasons.get(event.get("reason"), "interrupted")
+    ends: dict[Any, State] = {"done": "finished", "stopped": "stopped", "diverged": "diverged"}
+    return ends.get(event.get("reason"), "interrupted")
 
 
 # Finding runs
@@ -367,9 +374,14 @@ def step_of(name: str) -> int | None:
 
 def saved_steps(run: Run) -> list[int]:
     """The steps that have a checkpoint folder, in order; whether it is whole is not looked at."""
-    if not run.checkpoints.is_dir():
+    return steps_in(run.checkpoints)
+
+
+def steps_in(folder: Path) -> list[int]:
+    """The steps that have a folder of their own in a folder, in order."""
+    if not folder.is_dir():
         return []
-    steps = (step_of(path.name) for path in run.checkpoints.iterdir() if path.is_dir())
+    steps = (step_of(path.name) for path in folder.iterdir() if path.is_dir())
     return sorted(step for step in steps if step is not None)
 
 
@@ -396,10 +408,19 @@ class Inbox:
 
     def __init__(self, run: Run) -> None:
         self.tail = Tail(run.control, from_end=True)
+        self.arrived: list[Record] = []
+
+    def waiting(self) -> bool:
+        """Whether there are commands to poll; cheap enough for every step."""
+        new = self.tail.read()
+        self.arrived += [record for record in new if "id" in record and "cmd" in record]
+        return bool(self.arrived)
 
     def poll(self) -> list[Record]:
-        """The new commands; cheap enough for every step."""
-        return [record for record in self.tail.read() if "id" in record and "cmd" in record]
+        """The commands that have come since the last time."""
+        self.waiting()
+        commands, self.arrived = self.arrived, []
+        return commands
 
 
 def replies(run: Run, command_id: str, *, timeout: float) -> Iterator[Record]:

@@ -12,6 +12,7 @@ import dataclasses
 import functools
 import hashlib
 import itertools
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Literal, NamedTuple, TypeVar, cast
@@ -20,8 +21,9 @@ from mlx_gpt.device import compiles_decoding, mx, remember_kernels
 
 import mlx.nn as nn
 
-from mlx_gpt import kernels
+from mlx_gpt import decoding, kernels
 from mlx_gpt.config import SampleConfig
+from mlx_gpt.decoding import Folded, can_fold, fold
 from mlx_gpt.errors import UserError
 from mlx_gpt.interop.weights import group_size_of
 from mlx_gpt.model import GPT, CacheState, KVCache, check_ids
@@ -50,18 +52,23 @@ class Token(NamedTuple):
     id: int
     p: float
     top: tuple[Candidate, ...]
+    logit: float = math.nan  # told where rivals are: with it any p becomes a logit
 
 
 Row = tuple[Token | None, ...]
 
 
 class Choice(NamedTuple):
-    """One position of n samples, perhaps not computed yet: ids (n,), rivals (n, top)."""
+    """One position of n samples, perhaps not computed yet: ids (n,), rivals (n, top).
+
+    The logits of the ids are (n, 1), or (n, 0) where no rivals are asked for.
+    """
 
     ids: mx.array
     p: mx.array
     rival_ids: mx.array
     rival_p: mx.array
+    logits: mx.array
     finite: mx.array
 
 
@@ -190,6 +197,7 @@ class Context:
     ):
         self.model, self.limit = model, model.config.context_length
         self.passes = passes_of(ById(model), compiled)
+        self.step = self.passes.begin()
         ids = mx.broadcast_to(mx.array(list(prompt), mx.int32), (n, len(prompt)))
         self.recent = [ids[:, -self.limit :]]
         self.used = mark(ids, model.config.vocab_size) if used else None
@@ -217,7 +225,7 @@ class Context:
         if self.length == self.cache.capacity:
             self.cache.state = roomier(self.cache.state, room_for(self.length, self.limit))
         self.length += 1
-        logits, state = self.passes.step(self.recent[-1], self.cache.state)
+        logits, state = self.step(self.recent[-1], self.cache.state)
         self.cache.state = state
         return logits
 
@@ -260,10 +268,13 @@ def last_logits(model: GPT, tokens: mx.array, cache: KVCache | None = None) -> m
     return model(tokens, cache, last=True)[:, -1].astype(mx.float32)
 
 
+TokenStep = Callable[[mx.array, CacheState], tuple[mx.array, CacheState]]
+
+
 class Passes(NamedTuple):
     """Two passes through a model: one token with a cache, and a whole context without."""
 
-    step: Callable[[mx.array, CacheState], tuple[mx.array, CacheState]]
+    begin: Callable[[], TokenStep]  # the first, with the weights as they are now
     window: Callable[[mx.array], mx.array]
     compiled: bool  # whether the step is
 
@@ -286,10 +297,17 @@ def passes_of(key: ById, wanted: bool | None) -> Passes:
     """The passes of a model, compiled where that pays or is wanted; traced once for many texts."""
     model = key.model
 
-    def step(tokens: mx.array, state: CacheState) -> tuple[mx.array, CacheState]:
+    def step(
+        folded: Folded | None, tokens: mx.array, state: CacheState
+    ) -> tuple[mx.array, CacheState]:
+        if folded:
+            return decoding.step(model, folded, tokens, state)
         cache = KVCache(model.config, 1, room=1)
         cache.state = state
         return last_logits(model, tokens, cache), cache.state
+
+    def begin() -> TokenStep:
+        return functools.partial(step, fold(model) if compiled and can_fold(model) else None)
 
     def window(tokens: mx.array) -> mx.array:
         with kernels.fusing(rereads):
@@ -302,7 +320,7 @@ def passes_of(key: ById, wanted: bool | None) -> Passes:
         step = known_by(step_kernels(model), step, model)
     if rereads:
         window = known_by(window_kernels(model), window, model)
-    return Passes(step, window, compiled)
+    return Passes(begin, window, compiled)
 
 
 def known_by(name: str, function: F, model: GPT | None = None) -> F:
@@ -325,7 +343,8 @@ def digest(*facts: object) -> str:
 def step_kernels(model: GPT) -> str:
     """Names the kernels of a step of one token; they do not know the sizes left out."""
     free = {"vocab_size": 1, "context_length": 1, "n_layers": 1, "dropout": 0.0}
-    return digest("step", dataclasses.replace(model.config, **free), number_type(model))
+    config = dataclasses.replace(model.config, **free)
+    return digest("step", config, number_type(model), can_fold(model))
 
 
 def window_kernels(model: GPT) -> str:
@@ -377,6 +396,7 @@ def choose(
         mx.take_along_axis(probabilities, ids[:, None], axis=-1)[:, 0],
         rivals,
         mx.take_along_axis(probabilities, rivals, axis=-1),
+        mx.take_along_axis(logits, ids[:, None] if top else rivals, axis=-1),
         mx.isfinite(logits).all(),
     )
 
@@ -400,9 +420,10 @@ def read(choice: Choice) -> tuple[Token, ...]:
             "the model has diverged: its logits are NaN or infinite; "
             "take an earlier checkpoint, or train again with a lower train.lr"
         )
-    ids, p, rival_ids, rival_p = (cast(list, array.tolist()) for array in choice[:4])
+    ids, p, rival_ids, rival_p, logits = (cast(list, array.tolist()) for array in choice[:5])
     rivals = [tuple(map(Candidate, *pair)) for pair in zip(rival_ids, rival_p, strict=True)]
-    return tuple(map(Token, ids, p, rivals))
+    told = zip(ids, p, rivals, logits, strict=True)
+    return tuple(Token(token, share, top, *logit) for token, share, top, logit in told)
 
 
 def generate(
@@ -586,12 +607,16 @@ def write(
     *,
     seed: int,
     n: int = 1,
+    first: int = 0,
     stops: Sequence[str] = (),
     top: int = 0,
     use_cache: bool = True,
     compiled: bool | None = None,
 ) -> Iterator[list[Sample]]:
-    """The same n samples again and again as they grow, the last time with all of them closed."""
+    """The same n samples again and again as they grow, the last time with all of them closed.
+
+    `first` numbers the first of them, as in `generate`.
+    """
     samples = [Sample(tokenizer, stops) for _ in range(n)]
     generated = generate(
         model,
@@ -600,6 +625,7 @@ def write(
         seed=seed,
         end_id=tokenizer.end_id,
         n=n,
+        first=first,
         top=top,
         use_cache=use_cache,
         known=min(tokenizer.vocab_size, model.config.vocab_size),

@@ -8,6 +8,7 @@ import dataclasses
 import json
 import math
 import os
+import shutil
 import signal
 import time
 from collections.abc import Generator, Iterator, Sequence
@@ -16,7 +17,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Literal, NamedTuple
 
-from mlx_gpt.device import memory, wired
+from mlx_gpt.device import is_asynchronous, memory, wired
 
 from mlx_gpt import checkpoint
 from mlx_gpt.config import Config, SampleConfig, broken_settings, dump, field_names
@@ -27,11 +28,12 @@ from mlx_gpt.inventory import inventory, training_bytes
 from mlx_gpt.model import GPT, load_arrays
 from mlx_gpt.run import Inbox, Record, Run, append, step_of
 from mlx_gpt.sampling import Sample, Token, write
-from mlx_gpt.tokenizer import Decoder, Tokenizer
+from mlx_gpt.tokenizer import Decoder, Tokenizer, name_of
 from mlx_gpt.training import Learner, Step, spoilt, tokens_per_step, train_steps
 
 LOG_SECONDS = 0.1  # at most ten lines a second in metrics.jsonl
 PAUSE_SECONDS = 0.02
+SLOW_STEP = 0.5  # seconds, of which the milliseconds between two steps are no part
 Reason = Literal["done", "stopped", "diverged"]
 
 
@@ -172,6 +174,7 @@ class Request(NamedTuple):
     prompt: str
     ids: tuple[int, ...]  # tokens in place of the prompt
     seed: int | None
+    first: int  # which of the samples with this seed
     top: int  # rivals to tell of each token; with none, only the text is told
     settings: dict[str, Any]  # of SampleConfig, as far as they are given
 
@@ -184,6 +187,7 @@ class Request(NamedTuple):
             prompt=str(command.get("prompt") or ""),
             ids=naturals(command.get("ids")),
             seed=natural(command.get("seed")),
+            first=natural(command.get("first")) or 0,
             top=natural(command.get("top")) or 0,
             settings={
                 name: command[name]
@@ -244,10 +248,12 @@ class Session:
         self.saved_step = -1
         self.val_loss = self.best_val_loss = self.train_loss = math.nan
         self.evals_without_best = 0
-        self.stop_asked = False
+        self.stop_asked = self.resting = False
+        self.overlaps = is_asynchronous()
         self.unlogged: list[Step] = []
         self.logged_at = 0.0
         self.losses: list[float] = []
+        self.step_seconds = math.inf  # not known yet
         self.seconds = 0.0
         self.trained_tokens = 0
 
@@ -302,15 +308,31 @@ class Session:
 
     def learn(self) -> Iterator[Event]:
         """Take the steps that are left, with what is due between them."""
-        for step in train_steps(self.learner, self.tokens.train, done=self.step):
+        data, done = self.tokens.train, self.step
+        for step in train_steps(self.learner, data, done=done, rests=self.rests):
             self.count(step)
             yield from self.log(step)
             if step.diverged(self.config.model.vocab_size):
                 raise DivergenceError(f"loss {step.loss:g}, gradient norm {step.grad_norm:g}")
+            if not self.resting:
+                continue
             yield from self.due()
             yield from self.obey()
             if self.stop_asked or self.signals.received or self.early():
                 return
+
+    def rests(self, step: int) -> bool:
+        """Whether something is to be done with the weights as they are after that step.
+
+        A slow step gains nothing from the next having begun, and whoever says stop should not
+        wait for both.
+        """
+        train = self.config.train
+        due = step == train.steps or 0 in (step % train.eval_every, step % train.save_every)
+        asked = self.inbox.waiting() or self.signals.received is not None
+        quick = self.overlaps and self.step_seconds < SLOW_STEP
+        self.resting = due or asked or not quick
+        return self.resting
 
     def unfinished(self) -> bool:
         """Whether steps are left that someone decided not to take."""
@@ -329,6 +351,7 @@ class Session:
         """Keep the sums from which means and speed are told."""
         self.step = step.step
         self.losses.append(step.loss)
+        self.step_seconds = step.seconds
         self.seconds += step.seconds
         self.trained_tokens += step.tokens
 
@@ -400,6 +423,16 @@ class Session:
         if best and self.step:
             yield self.save(best=True)
 
+    def measure_aside(self) -> Generator[Event, None, float]:
+        """Put the validation loss of this moment on record; it decides nothing."""
+        yield from self.flush()
+        val_loss = self.measure()
+        train_loss = sum(self.losses) / len(self.losses) if self.losses else self.train_loss
+        evaluation = Evaluation(self.step, train_loss, val_loss, best=False)
+        append(self.run.metrics, record(evaluation))
+        yield evaluation
+        return val_loss
+
     def map_surprise(self) -> None:
         """Write how unexpected each token of a fixed validation text is, for the app to colour."""
         for window in eval_batches(self.tokens.val, self.config.model.context_length, 1, 1):
@@ -431,10 +464,11 @@ class Session:
         return dataclasses.replace(self.config.sample, **settings)
 
     def growing(
-        self, ids: Sequence[int], settings: SampleConfig, seed: int, top: int = 0
+        self, ids: Sequence[int], settings: SampleConfig, seed: int, *, first: int = 0, top: int = 0
     ) -> Iterator[list[Sample]]:
         """A continuation by the model as it is now, as it grows."""
-        return write(self.learner.model, self.tokenizer, ids, settings, seed=seed, top=top)
+        model = self.learner.model
+        return write(model, self.tokenizer, ids, settings, seed=seed, first=first, top=top)
 
     def save(self, *, best: bool = False) -> Saved:
         """Write a checkpoint of this step."""
@@ -488,8 +522,9 @@ class Session:
         yield from self.end(reason)
 
     def end(self, reason: Reason) -> Iterator[Event]:
-        """The last event."""
+        """The last event; whoever looked into the living model looks at checkpoints from now on."""
         yield from self.flush()
+        shutil.rmtree(self.run.snapshot, ignore_errors=True)
         if self.losses:
             self.train_loss = sum(self.losses) / len(self.losses)
         finished = Finished(
@@ -534,12 +569,13 @@ class Session:
         """One look into the inbox; the value is whether the run is paused afterwards."""
         for command in self.inbox.poll():
             request = Request.read(command)
+            told = {"id": request.id, "cmd": request.cmd, "step": self.step}
             try:
                 message = yield from self.answer(request)
             except UserError as error:
-                self.note("ack", id=request.id, cmd=request.cmd, ok=False, message=str(error))
+                self.note("ack", **told, ok=False, message=str(error))
                 continue
-            self.note("ack", id=request.id, cmd=request.cmd, ok=True, message=message)
+            self.note("ack", **told, ok=True, message=message)
             if request.cmd in ("pause", "resume") and paused != (request.cmd == "pause"):
                 paused = request.cmd == "pause"
                 self.note("paused" if paused else "resumed", step=self.step)
@@ -559,27 +595,36 @@ class Session:
         if request.cmd == "eval":
             if not len(self.tokens.val):
                 raise UserError("this run has no validation text")
-            return f"validation loss {self.measure():.4f} at step {self.step}"
+            val_loss = yield from self.measure_aside()
+            return f"validation loss {val_loss:.4f} at step {self.step}"
         if request.cmd == "sample":
             self.prompt_ids(request)
             self.sample_config(request.settings)
             return f"sampling at step {self.step}"
+        if request.cmd == "snapshot":
+            path = checkpoint.save_snapshot(self.run, self.step, self.learner.params, self.state())
+            return f"weights of step {self.step} in {path}"
         if request.cmd in ("pause", "resume"):
             return f"{request.cmd}d at step {self.step}"
-        known = "pause, resume, stop, save, sample and eval"
+        known = "pause, resume, stop, save, snapshot, sample and eval"
         raise UserError(f"no command {request.cmd}; there are {known}")
 
     def prompt_ids(self, request: Request) -> list[int]:
-        """The tokens that a command asks to be continued."""
-        return list(request.ids) or self.tokenizer.encode(request.prompt)
+        """The tokens that a command asks to be continued; never none."""
+        ids = list(request.ids) or self.tokenizer.encode(request.prompt)
+        return ids or [self.tokenizer.end_id]
 
     def stream(self, request: Request) -> None:
         """Sample for a command; the text goes to events.jsonl as it grows."""
         seed = self.config.train.seed if request.seed is None else request.seed
         settings, ids = self.sample_config(request.settings), self.prompt_ids(request)
-        text, told = "", 0
+        text, told, prompt = "", 0, request.prompt
+        if request.top:
+            self.note("token", id=request.id, text="", prompt=ids, tokens=[])
         try:
-            for [sample] in self.growing(ids, settings, seed, request.top):
+            prompt = prompt or self.tokenizer.decode(list(request.ids))
+            growing = self.growing(ids, settings, seed, first=request.first, top=request.top)
+            for [sample] in growing:
                 fresh, tokens = sample.text[len(text) :], sample.tokens[told:]
                 if request.top and tokens:
                     tellable = [self.tellable(token) for token in tokens]
@@ -591,13 +636,15 @@ class Session:
                     break
         except UserError as error:
             self.note("error", id=request.id, message=str(error))
-        self.note("sample_end", id=request.id, step=self.step, text=text, seed=seed)
+        end = {"step": self.step, "prompt": prompt, "text": text, "seed": seed}
+        self.note("sample_end", id=request.id, **end)
 
     def tellable(self, token: Token) -> Record:
         """A token with its rivals, for whoever reads events.jsonl."""
 
         def told(token_id: int, p: float) -> list[Any]:
-            return [token_id, self.tokenizer.decode([token_id]), float(f"{p:.6g}")]
+            return [token_id, name_of(self.tokenizer, token_id), float(f"{p:.6g}")]
 
         rivals = [told(*rival) for rival in token.top]
-        return {"token": told(token.id, token.p), "rivals": rivals}
+        logit = to_json(float(f"{token.logit:.6g}"))
+        return {"token": told(token.id, token.p), "rivals": rivals, "logit": logit}

@@ -4,10 +4,14 @@ import json
 import os
 import sys
 import time
+import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
 from mlx_gpt.errors import UserError
+
+LINE_SECONDS = 0.2  # between two lines of a stage
+FELT = ("Cf", "Zl", "Zp")  # format characters and separators of lines: they act, and are not seen
 
 
 def note(text: str) -> None:
@@ -45,7 +49,9 @@ def has_color(stream: TextIO) -> bool:
 def visible(text: str) -> str:
     """Text with its control characters shown as symbols, so that none acts on the terminal.
 
-    Newline and tab stay. C0 controls become U+2400 pictures, C1 and DEL a replacement.
+    Newline and tab stay. C0 controls and DEL become pictures, C1 a replacement. What is only felt
+    in the letters beside it (bidirectional and zero-width marks, joiners, soft hyphens, line
+    separators) becomes its number: ‹202E›.
     """
     return "".join(map(visible_character, text))
 
@@ -58,9 +64,11 @@ def one_line(text: str) -> str:
 def visible_character(character: str) -> str:
     """One character, harmless."""
     code = ord(character)
-    if character in "\n\t" or (code >= 32 and not 127 <= code < 160):
+    if character in "\n\t" or 32 <= code < 127:
         return character
-    return chr(0x2400 + code) if code < 32 else "\u2421" if code == 127 else "\ufffd"
+    if code < 160:
+        return chr(0x2400 + code) if code < 32 else "\u2421" if code == 127 else "\ufffd"
+    return f"‹{code:04X}›" if unicodedata.category(character) in FELT else character
 
 
 def table(rows: Sequence[Sequence[str]], *, right: Iterable[int] = ()) -> str:
@@ -104,9 +112,13 @@ def size(count: float) -> str:
 
 
 class Progress:
-    """One line on stderr that is rewritten in place; silent when nobody watches."""
+    """One line on stderr that is rewritten in place; silent when nobody watches.
+
+    With `in_lines` another program reads stderr: each stage is told in lines of its own.
+    """
 
     def __init__(self) -> None:
+        self.in_lines = False
         self.drawn_at = 0.0
         self.width = 0
 
@@ -123,6 +135,9 @@ class Progress:
     def bar(self, stage: str, done: int, total: int) -> None:
         """A stage of known length: its name, a bar and the share done."""
         share = min(done / total, 1.0) if total else 1.0
+        if self.in_lines and time.monotonic() - self.drawn_at > LINE_SECONDS:
+            self.drawn_at = time.monotonic()
+            print(f"{stage} {share:.0%}", file=sys.stderr, flush=True)
         filled = round(share * 30)
         self.show(f"{stage} {'█' * filled}{'░' * (30 - filled)} {share:4.0%}", last=done >= total)
 

@@ -162,6 +162,19 @@ class Decoder:
         return self.utf8.decode(b"", final=True)
 
 
+def name_of(tokenizer: Tokenizer, token_id: int) -> str:
+    """A token for readers: its text, or ‹C3› for bytes that are no text alone."""
+    if token_id == tokenizer.end_id:
+        return "‹end›"
+    piece = tokenizer.piece(token_id) if token_id < tokenizer.vocab_size else b""
+    if not piece:
+        return f"‹{token_id}›"
+    try:
+        return piece.decode("utf-8")
+    except UnicodeDecodeError:
+        return f"‹{piece.hex(' ').upper()}›"
+
+
 def utf8(text: str) -> bytes:
     """The UTF-8 of a text; a lone surrogate has none."""
     try:

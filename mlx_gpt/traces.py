@@ -11,7 +11,7 @@ import numpy as np
 
 from mlx_gpt.config import nearest
 from mlx_gpt.errors import UserError
-from mlx_gpt.measures import Stats, relative
+from mlx_gpt.measures import Stats, distance, relative
 
 # The worst error of a row against float64, as a share of its largest number.
 TOLERANCES = {"float32": 2e-5, "float16": 4e-3, "bfloat16": 3e-2}
@@ -174,6 +174,21 @@ def gap(a: Row, b: Row, tol: float) -> Gap:
     if a.value is not None and b.value is not None:
         return Gap(a.name, relative(a.value, b.value), tol, "values")
     return Gap(a.name, relative(figures(a.stats), figures(b.stats)), tol, "statistics")
+
+
+def gaps_along(a: Row, b: Row) -> np.ndarray | None:
+    """How far `b` is from `a` at each position that both have, as a share of the largest number.
+
+    None where the rows have no positions, or their values were not kept.
+    """
+    axes = a.axes.split()
+    along = next((axes.index(name) for name in ("T", "P") if name in axes), None)
+    if along is None or a.value is None or b.value is None:
+        return None
+    common = tuple(slice(min(sizes)) for sizes in zip(a.shape, b.shape, strict=True))
+    values = (np.moveaxis(value[common], along, 0) for value in (a.value, b.value))
+    scale = np.abs(a.value[np.isfinite(a.value)]).max(initial=0.0) or 1.0
+    return np.array([distance(one, other) / scale for one, other in zip(*values, strict=True)])
 
 
 def figures(stats: Stats) -> np.ndarray:

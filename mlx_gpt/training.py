@@ -45,7 +45,8 @@ def mean_loss(logits: mx.array, targets: mx.array, tap: Tap = off) -> mx.array:
 
 def sum_of_squares(arrays: Arrays) -> mx.array:
     """Of all numbers in all arrays."""
-    return mx.stack([mx.sum(mx.square(a)) for a in arrays.values()]).sum()
+    sums = [mx.square(array.flatten()).sum(keepdims=True) for array in arrays.values()]
+    return mx.concatenate(sums).sum()
 
 
 def global_norm(arrays: Arrays) -> mx.array:
@@ -57,7 +58,8 @@ def scaled_sum(parts: Sequence[Arrays], factor: mx.array) -> Arrays:
     """Factor times the sum of all parts, row by row: autograd makes some that are transposes."""
     first, *others = parts
     sums = {name: sum((each[name] for each in others), first[name]) for name in first}
-    return {name: mx.contiguous(factor * array) for name, array in sums.items()}
+    scaled = {name: factor * array for name, array in sums.items()}
+    return {name: mx.contiguous(a) if a.ndim > 1 else a for name, a in scaled.items()}
 
 
 def pick(arrays: Arrays, names: Iterable[str]) -> Arrays:
@@ -93,13 +95,14 @@ class Rates(NamedTuple):
     """What changes in AdamW with the step; arrays, so that a compiled step sees the change."""
 
     lr: mx.array
-    first_correction: mx.array
-    second_correction: mx.array
+    first_scale: mx.array
+    second_scale: mx.array
 
 
 def rates(step: int, config: TrainConfig) -> Rates:
-    """Learning rate and bias corrections 1 - βᵗ of a step."""
-    values = learning_rate(step, config), 1 - config.beta1**step, 1 - config.beta2**step
+    """Learning rate and bias corrections 1 / (1 - βᵗ) of a step."""
+    corrections = (1 / (1 - beta**step) for beta in (config.beta1, config.beta2))
+    values = learning_rate(step, config), *corrections
     return Rates(*(mx.array(value, mx.float32) for value in values))
 
 
@@ -107,15 +110,15 @@ def adamw(
     params: Arrays, grads: Arrays, moments: Moments, rates: Rates, config: TrainConfig
 ) -> tuple[Arrays, Moments]:
     """One AdamW update (Loshchilov & Hutter 2019); only matrices decay, not norms and biases."""
-    lr, first_correction, second_correction = rates
+    lr, first_scale, second_scale = rates
     new, first, second = {}, {}, {}
     for name, param in params.items():
         grad = grads[name]
         first[name] = config.beta1 * moments.first[name] + (1 - config.beta1) * grad
         second[name] = config.beta2 * moments.second[name] + (1 - config.beta2) * grad * grad
-        size = mx.sqrt(second[name] / second_correction) + ADAM_EPS
+        size = mx.sqrt(second_scale * second[name]) + ADAM_EPS
         decay = config.weight_decay if param.ndim >= 2 else 0.0
-        new[name] = param * (1 - lr * decay) - lr * (first[name] / first_correction) / size
+        new[name] = param * (1 - lr * decay) - lr * first_scale * first[name] / size
     return new, Moments(first, second)
 
 
@@ -137,6 +140,14 @@ class Step(NamedTuple):
     def diverged(self, vocab_size: int) -> bool:
         """Whether the loss is spoilt, or the gradient is."""
         return spoilt(self.loss, vocab_size) or not math.isfinite(self.grad_norm)
+
+
+class Running(NamedTuple):
+    """A step that the device may still be at."""
+
+    step: int
+    loss: mx.array
+    grad_norm: mx.array
 
 
 class Learner:
@@ -228,13 +239,19 @@ class Learner:
         share = mx.array(1 / (count * len(self.streams)))
         return share * total, self.gathered(parts, share)
 
+    def launch(self, number: int, batches: Iterable[Batch]) -> Running:
+        """Start one optimizer step (the first is 1), without waiting for its end."""
+        loss, grads = self.accumulate(number, batches, self.config.grad_accumulation)
+        norm = self.advance(grads, rates(number, self.config))
+        mx.async_eval(self.params, self.moments, loss, norm)
+        return Running(number, loss, norm)
+
     def step(self, number: int, batches: Iterable[Batch]) -> tuple[float, float]:
         """Take one optimizer step (the first is 1); its loss and gradient norm."""
         with blas_threads(len(self.streams)):
-            loss, grads = self.accumulate(number, batches, self.config.grad_accumulation)
-            norm = self.advance(grads, rates(number, self.config))
-            mx.eval(self.params, self.moments, loss, norm)
-        return float(loss), float(norm)
+            running = self.launch(number, batches)
+            mx.eval(self.params, self.moments)
+        return float(running.loss), float(running.grad_norm)
 
     def owners(self) -> Iterator[list[str]]:
         """The names of the parameters that each stream updates, while it is the one in use."""
@@ -320,12 +337,54 @@ def tokens_per_step(config: TrainConfig, context_length: int) -> int:
     return config.batch_size * config.grad_accumulation * context_length
 
 
-def train_steps(learner: Learner, tokens: np.ndarray, *, done: int = 0) -> Iterator[Step]:
-    """Train from after step `done` to the end of the configuration, a step at a time."""
+def always(_: int) -> bool:
+    """Whatever the step."""
+    return True
+
+
+def train_steps(
+    learner: Learner,
+    tokens: np.ndarray,
+    *,
+    done: int = 0,
+    rests: Callable[[int], bool] = always,
+) -> Iterator[Step]:
+    """Train from after step `done` to the end of the configuration, a step at a time.
+
+    Where `rests(step)` is false, nobody looks at the weights after that step: when it is
+    yielded, the device is at the next one already.
+    """
+    while done < learner.config.steps:
+        for step in stretch(learner, tokens, done + 1, rests):
+            yield step
+            done = step.step
+
+
+def stretch(
+    learner: Learner, tokens: np.ndarray, first: int, rests: Callable[[int], bool]
+) -> Iterator[Step]:
+    """The steps from the first on, up to one after which the device rests."""
     config, context_length = learner.config, learner.model.config.context_length
-    for step in range(done + 1, config.steps + 1):
-        began = time.perf_counter()
-        loss, norm = learner.step(step, micro_batches(tokens, config, context_length, step))
-        seconds = time.perf_counter() - began
-        count = tokens_per_step(config, context_length)
-        yield Step(step, loss, learning_rate(step, config), norm, count, seconds)
+
+    def launch(step: int) -> Running:
+        return learner.launch(step, micro_batches(tokens, config, context_length, step))
+
+    with blas_threads(len(learner.streams)):
+        began, running = time.perf_counter(), launch(first)
+        while not rests(running.step) and running.step < config.steps:
+            following = launch(running.step + 1)
+            step = finished(running, learner, began)
+            yield step
+            running, began = following, began + step.seconds
+        mx.eval(learner.params, learner.moments)
+        step = finished(running, learner, began)
+    yield step
+
+
+def finished(running: Running, learner: Learner, began: float) -> Step:
+    """Wait for the numbers of a step whose computation began at that time."""
+    loss, norm, config = float(running.loss), float(running.grad_norm), learner.config
+    seconds = time.perf_counter() - began
+    count = tokens_per_step(config, learner.model.config.context_length)
+    rate = learning_rate(running.step, config)
+    return Step(running.step, loss, rate, norm, count, seconds)

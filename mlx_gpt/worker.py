@@ -14,7 +14,8 @@ the last one is {"id": 7, "done": true}. What cannot be answered gets {"error": 
 | lens | pass, position, top | lens: what the head would say after each block, and norms |
 | account | pass, position, token | entries that sum to a logit, total, logit, off |
 | cone | pass, position, token | rows: how much each position changes |
-| compare | a, b: two passes | gaps row by row, first: the first row that differs |
+| gradients | pass | loss, gradients: of every weight the name, weight, norm |
+| compare | a, b: two passes | gaps: a row's name, rel, ok, first position; first: the row |
 | breaks | | breaks: name, what it is, whether it fits the model; labs: their ids |
 | check | break, labs | a lab a line: ok, figure, bounds, expected |
 | cancel | of | ends that request between two tokens or labs |
@@ -49,18 +50,19 @@ import numpy as np
 from mlx_gpt.commands.models import Model, find_model
 from mlx_gpt.config import SampleConfig, field_names, shown
 from mlx_gpt.errors import UserError
-from mlx_gpt.insights import account, light_cone
+from mlx_gpt.insights import account, light_cone, slopes
 from mlx_gpt.inventory import inventory
 from mlx_gpt.labs.breaks import BREAKS, find_break
 from mlx_gpt.labs.subject import Subject, arrays
 from mlx_gpt.labs.table import LABS, Outcome, default_subjects, examine, noticed_by
 from mlx_gpt.model import GPT
 from mlx_gpt.run import Record
-from mlx_gpt.sampling import Clock, Row, Token, generate
-from mlx_gpt.tokenizer import Decoder, Tokenizer
+from mlx_gpt.sampling import Clock, Token, generate
+from mlx_gpt.sampling import Row as Tokens
+from mlx_gpt.tokenizer import Decoder, name_of
 from mlx_gpt.tracefile import lens_json, to_json
 from mlx_gpt.tracer import trace
-from mlx_gpt.traces import Trace, diff
+from mlx_gpt.traces import Gap, Row, Trace, diff, gaps_along
 from mlx_gpt.tracing import Edit, Rows
 
 TOP = 2048  # rivals of a token: all of them, unless the vocabulary is larger
@@ -130,19 +132,6 @@ def array_json(array: np.ndarray) -> Record:
     little = plain.astype(plain.dtype.newbyteorder("<"), copy=False)
     data = base64.b64encode(little.tobytes()).decode("ascii")
     return {"shape": list(array.shape), "dtype": str(plain.dtype), "data": data}
-
-
-def piece_text(tokenizer: Tokenizer, token_id: int) -> str:
-    """A token for readers: its text, or ‹C3› for bytes that are no text alone."""
-    if token_id == tokenizer.end_id:
-        return "‹end›"
-    piece = tokenizer.piece(token_id) if token_id < tokenizer.vocab_size else b""
-    if not piece:
-        return f"‹{token_id}›"
-    try:
-        return piece.decode("utf-8")
-    except UnicodeDecodeError:
-        return f"‹{piece.hex(' ').upper()}›"
 
 
 def settings_of(request: Request, base: SampleConfig) -> SampleConfig:
@@ -215,6 +204,7 @@ class Worker:
             "lens": self.lens,
             "account": self.account,
             "cone": self.cone,
+            "gradients": self.gradients,
             "compare": self.compare,
             "breaks": self.breaks,
             "check": self.check,
@@ -240,7 +230,7 @@ class Worker:
             "notes": list(model.notes),
             "config": dataclasses.asdict(model.config.model),
             "sample": dataclasses.asdict(model.config.sample),
-            "pieces": [piece_text(model.tokenizer, token) for token in range(vocab_size)],
+            "pieces": [name_of(model.tokenizer, token) for token in range(vocab_size)],
             "end_id": model.tokenizer.end_id,
             "parameters": inventory(model.config.model).total,
             "device": kind(),
@@ -287,7 +277,7 @@ class Worker:
         yield {"prompt": ids, "texts": self.texts(ids), "seed": seed}
         yield from self.stream(request, rows, n)
 
-    def stream(self, request: Request, rows: Iterator[Row], n: int) -> Iterator[Record]:
+    def stream(self, request: Request, rows: Iterator[Tokens], n: int) -> Iterator[Record]:
         """The rows as they come, then why they end and how fast they were."""
         tokenizer, clock, count = self.loaded.tokenizer, Clock(), 0
         decoders = [Decoder(tokenizer) for _ in range(n)]
@@ -437,6 +427,19 @@ class Worker:
         rows = [{"name": each.name, "changes": list(each.changes)} for each in reached]
         yield {"position": position, "rows": rows}
 
+    def gradients(self, request: Request) -> Iterator[Record]:
+        """The gradient of the pass's own loss by every weight: how long it is."""
+        given = self.given(request)
+        if len(given.ids) < 2:
+            raise UserError("a gradient needs a prompt of two tokens or more: the loss is of these")
+        edits = {name: edit_of(*rest) for name, *rest in given.edits}
+        loss, found = slopes(self.gpt(given), given.ids, given.ids[1:], edits=edits)
+        parts = [
+            {"name": each.name, "weight": bounded(each.weight), "norm": bounded(each.norm)}
+            for each in found
+        ]
+        yield {"loss": bounded(loss), "gradients": parts}
+
     def compare(self, request: Request) -> Iterator[Record]:
         """Row by row, how far one pass is from another, and the first row that differs."""
         a, b = (self.given(request.part(name)) for name in "ab")
@@ -444,9 +447,8 @@ class Worker:
         keep = "*" if count <= COMPARED_MOST else ()
         wanted = {"keep": keep, "replay": False, "sample": self.loaded.config.sample}
         one, other = (self.traced(each, **wanted) for each in (a, b))
-        gaps = diff(one, other)
-        rows = [{"name": gap.name, "rel": bounded(gap.rel), "ok": gap.ok} for gap in gaps]
-        first = next((gap.name for gap in gaps if not gap.ok), None)
+        rows = [compared(gap, one[gap.name], other[gap.name]) for gap in diff(one, other)]
+        first = next((row["name"] for row in rows if not row["ok"]), None)
         yield {"gaps": rows, "first": first}
 
     # Breaking it
@@ -483,10 +485,23 @@ def told(token: Token | None, decoder: Decoder) -> Record | None:
     return {
         "id": token.id,
         "p": token.p,
+        "logit": bounded(token.logit),
         "text": decoder.feed(token.id) if token.id < decoder.tokenizer.vocab_size else "",
         "ids": array_json(rivals[:, 0].astype(np.int32)),
         "ps": array_json(rivals[:, 1]),
     }
+
+
+def compared(gap: Gap, a: Row, b: Row) -> Record:
+    """How far a row is from that of another pass, and the first position at which it is.
+
+    Passes of other lengths are compared at the positions that both have.
+    """
+    reach = gaps_along(a, b)
+    apart = [] if reach is None else np.flatnonzero(reach > gap.tol).tolist()
+    rel = gap.rel if reach is None or gap.by != "shape" else float(reach.max(initial=0.0))
+    at = apart[0] if apart else None
+    return {"name": gap.name, "rel": bounded(rel), "ok": rel <= gap.tol, "at": at}
 
 
 def place(request: Request, length: int) -> int:

@@ -31,6 +31,7 @@ ORDER: list[str] = [
     "tracing",
     "kernels",
     "model",
+    "decoding",
     "inventory",
     "interop.fields",
     "interop.layout",

@@ -233,7 +233,7 @@ def test_looking_whether_a_run_lives_does_not_keep_a_trainer_out(tmp_path: Path)
         (["started", "paused", "resumed"], "interrupted", "running"),
         (["started", "paused", "started", "warning"], "interrupted", "running"),
         (["started", "done"], "finished", "running"),
-        (["started", "stopped"], "interrupted", "running"),
+        (["started", "stopped"], "stopped", "running"),
         (["started", "diverged"], "diverged", "running"),
         (["started", "done", "started"], "interrupted", "running"),
     ],

@@ -13,13 +13,16 @@ from mlx_gpt.device import mx
 
 import numpy as np
 import pytest
+from mlx.utils import tree_flatten
 
 from mlx_gpt import checkpoint
+from mlx_gpt.commands.models import find_model
 from mlx_gpt.config import Config, DataConfig, ModelConfig, TrainConfig, load
 from mlx_gpt.data import prepare
 from mlx_gpt.errors import UserError
 from mlx_gpt.model import GPT
 from mlx_gpt.run import Run, append, read, read_metrics, saved_steps, send, state
+from mlx_gpt.sampling import write
 from mlx_gpt.session import (
     Evaluation,
     Event,
@@ -32,7 +35,7 @@ from mlx_gpt.session import (
     lay_out,
     record,
 )
-from mlx_gpt.tokenizer import ByteTokenizer
+from mlx_gpt.tokenizer import ByteTokenizer, name_of
 from mlx_gpt.training import Learner, train_steps
 
 TEXT = "".join(f"{n} por {n % 7} son {n * (n % 7)}.\n" for n in range(150))
@@ -405,12 +408,28 @@ def obeying(session: Session, *commands: tuple[str, dict[str, Any]]) -> list[dic
     return [answers[command_id] for command_id in ids]
 
 
+def test_steps_that_overlap_are_saved_and_stopped_as_they_are(folder: Path, tmp_path: Path) -> None:
+    session = open_session(folder, steps=1000, eval_every=7)
+    plain = open_session(tmp_path / "two", steps=1000, eval_every=7)
+    session.overlaps, asked_at = True, 0
+    for event in session.train():
+        if isinstance(event, Progress) and not session.resting and not asked_at:
+            asked_at = event.step  # the next one has begun
+            send(session.run, "stop")
+    assert 0 < asked_at < session.step <= asked_at + 2
+    assert checkpoint.load(checkpoint.newest(session.run)[0]).step == session.step
+    for step in train_steps(plain.learner, plain.tokens.train):
+        if step.step == session.step:
+            break
+    assert weights(session) == weights(plain)
+
+
 def test_stop_saves_and_ends(folder: Path) -> None:
     session = open_session(folder, steps=1000)
     [ack] = obeying(session, ("stop", {}))
     assert (ack["ok"], ack["message"]) == (True, "stopping at step 1")
     assert saved_steps(session.run) == [1]
-    assert state(session.run) == "interrupted"
+    assert state(session.run) == "stopped"
     assert read(session.run.events, "finished")[-1]["reason"] == "stopped"
 
 
@@ -450,6 +469,30 @@ def test_save_makes_a_checkpoint_now(folder: Path) -> None:
     assert saved == [1, 10]
 
 
+def test_a_snapshot_has_the_weights_of_its_step_and_changes_nothing(
+    folder: Path, tmp_path: Path
+) -> None:
+    session, found = open_session(folder), []
+    for event in session.train():
+        if isinstance(event, Progress) and not found:
+            send(session.run, "snapshot")
+        if isinstance(event, Evaluation) and event.step:
+            (path,) = session.run.snapshot.iterdir()
+            found.append(find_model(str(path)))
+            send(session.run, "snapshot")
+    assert [model.step for model in found] == [1, 4, 8]
+    assert not session.run.snapshot.exists()
+    undisturbed = open_session(tmp_path / "two")
+    for step in train_steps(undisturbed.learner, undisturbed.tokens.train):
+        if step.step == found[1].step:
+            then = {name: np.array(array) for name, array in undisturbed.learner.params.items()}
+            arrays: dict[str, mx.array] = dict(
+                tree_flatten(found[1].gpt.parameters(), destination={})
+            )
+            assert all(np.array_equal(then[name], array) for name, array in arrays.items())
+    assert weights(session) == weights(undisturbed)
+
+
 def test_eval_tells_the_loss_and_changes_nothing(folder: Path, tmp_path: Path) -> None:
     session = open_session(folder)
     [ack] = obeying(session, ("eval", {}))
@@ -457,6 +500,20 @@ def test_eval_tells_the_loss_and_changes_nothing(folder: Path, tmp_path: Path) -
     undisturbed = open_session(tmp_path / "two")
     list(undisturbed.train())
     assert weights(session) == weights(undisturbed)
+
+
+def test_an_asked_evaluation_is_on_record_and_decides_nothing(folder: Path) -> None:
+    session = open_session(folder, patience=2, eval_every=5)
+    first, *_ = obeying(session, *[("eval", {})] * 3)
+    asked = [line for line in read(session.run.metrics, "eval") if line["step"] == 1]
+    assert first["step"] == 1
+    assert [line["best"] for line in asked] == [False] * 3
+    assert first["message"] == f"validation loss {asked[0]['val_loss']:.4f} at step 1"
+    steps = [line["step"] for line in strict(session.run.metrics) if line["kind"] == "step"]
+    assert steps[0] == 1
+    undisturbed = open_session(folder.parent / "two", patience=2, eval_every=5)
+    list(undisturbed.train())
+    assert session.state() == undisturbed.state()
 
 
 def test_eval_without_validation_is_refused(folder: Path) -> None:
@@ -585,15 +642,32 @@ def test_a_sample_tells_the_rivals_of_each_token_where_they_are_asked_for(folder
         if isinstance(event, Progress) and not ids:
             ids.append(send(session.run, "sample", ids=[49, 32], top=4, seed=2, max_tokens=3))
     told = [event for event in read(session.run.events, "token") if event["id"] == ids[0]]
+    assert told[0]["prompt"] == [49, 32]
     tokens = [token for event in told for token in event["tokens"]]
     assert len(tokens) == 3
     for token in tokens:
         token_id, text, p = token["token"]
-        assert text == bytes([token_id]).decode("utf-8", "replace")
+        assert text == name_of(session.tokenizer, token_id)
         shares = [rival[2] for rival in token["rivals"]]
         assert len(shares) == 4
         assert shares == sorted(shares, reverse=True)
         assert p <= shares[0]
+        assert math.isfinite(token["logit"])
+
+
+def test_samples_of_one_seed_are_those_of_the_command_line(folder: Path):
+    session = open_session(folder, steps=3)
+    given = {"prompt": "1", "max_tokens": 5, "seed": 7, "top": 1}
+    obeying(session, *(("sample", {**given, "first": number}) for number in range(3)))
+    later = open_session(folder.parent / "later", steps=3)
+    written: list[str] = []
+    for event in later.train():
+        if isinstance(event, Progress) and not written:
+            settings = later.sample_config({"max_tokens": 5})
+            *_, drawn = write(later.learner.model, later.tokenizer, [49], settings, seed=7, n=3)
+            written = [sample.text for sample in drawn]
+    assert [end["text"] for end in samples(session.run)] == written
+    assert len(set(written)) == 3
 
 
 def test_tokens_in_place_of_a_prompt_are_checked_like_any(folder: Path):

@@ -314,9 +314,12 @@ def test_it_speaks_spanish(capsys: pytest.CaptureFixture[str]) -> None:
         assert words in err
 
 
-def test_small_numbers_on_a_cpu_have_their_price_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_cpu_trains_in_float32_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
     assert train("train.precision=bfloat16", "--device", "cpu", "--steps", "1") == 0
-    assert "bfloat16" in capsys.readouterr().err
+    assert "on this CPU the run computes in float32" in capsys.readouterr().err
+    assert load(Path("runs/mini/config.toml")).train.precision == "float32"
+    assert train("--device", "cpu", "--steps", "1", "--name", "two") == 0
+    assert "precision" not in capsys.readouterr().err
 
 
 # Going on
@@ -583,7 +586,7 @@ def test_a_living_training_obeys(here: Path) -> None:
         assert state(run) == "running"
         assert tell("stop")["ok"]
         assert process.wait() == 0
-    assert state(run) == "interrupted"
+    assert state(run) == "stopped"
     assert saved(run).step >= step
 
 

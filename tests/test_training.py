@@ -448,6 +448,26 @@ def test_steps_go_on_where_they_stopped_bit_for_bit() -> None:
     assert largest_difference(second.optimizer_arrays(), whole.optimizer_arrays()) == 0
 
 
+@pytest.mark.parametrize("resting", [set(), {2, 5}, {1, 2, 3, 4, 5, 6}])
+def test_steps_that_overlap_are_the_same_steps(resting: set[int]) -> None:
+    alone, taken = learner(steps=6), []
+    for number in range(1, 7):
+        batches = micro_batches(TOKENS, alone.config, MODEL.context_length, number)
+        taken.append(alone.step(number, batches))
+    subject, seen = learner(steps=6), {}
+    for step in train_steps(subject, TOKENS, rests=resting.__contains__):
+        assert (step.loss, step.grad_norm) == taken[step.step - 1]
+        seen[step.step] = subject.params
+    assert list(seen) == [1, 2, 3, 4, 5, 6]
+    assert largest_difference(seen[6], alone.params) == 0
+    for step in (1, 3, 5):
+        until = learner(steps=6)
+        for number in range(1, step + 1):
+            until.step(number, micro_batches(TOKENS, until.config, MODEL.context_length, number))
+        at_rest = largest_difference(seen[step], until.params) == 0
+        assert at_rest == (step in resting)  # else the device has gone on to the next
+
+
 def test_the_speed_counts_every_token_of_a_step() -> None:
     _, steps = trained(batch_size=3, grad_accumulation=2, steps=2)
     assert [step.tokens for step in steps] == [3 * 2 * 8] * 2
@@ -604,7 +624,8 @@ if steps[0]:
     saved = mx.load(path)
     part = lambda prefix: {k[len(prefix):]: v for k, v in saved.items() if k.startswith(prefix)}
     subject.load(part("model."), part("optimizer."))
-losses = [(step.loss, step.grad_norm) for step in train_steps(subject, tokens, done=steps[0])]
+running = train_steps(subject, tokens, done=steps[0], rests=lambda step: step == 5)
+losses = [(step.loss, step.grad_norm) for step in running]
 arrays = {f"model.{k}": v for k, v in subject.params.items()}
 arrays |= {f"optimizer.{k}": v for k, v in subject.optimizer_arrays().items()}
 mx.save_safetensors(path, arrays)

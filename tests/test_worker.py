@@ -10,8 +10,10 @@ from typing import Any
 
 from mlx_gpt.device import mx
 
+import mlx.nn as nn
 import numpy as np
 import pytest
+from mlx.utils import tree_flatten
 from small_model import CONFIG, small_gpt, small_run
 
 from mlx_gpt import worker as module
@@ -21,6 +23,7 @@ from mlx_gpt.run import Record
 from mlx_gpt.sampling import generate
 from mlx_gpt.tracefile import from_json
 from mlx_gpt.tracing import Edit, Tape
+from mlx_gpt.training import mean_loss
 from mlx_gpt.worker import Request, Worker
 
 PROMPT = "abcdef"
@@ -89,7 +92,7 @@ def test_a_sample_is_that_of_the_sampler_token_by_token(worker: Worker):
             if token is None:
                 assert told is None
                 continue
-            assert (told["id"], told["p"]) == (token.id, token.p)
+            assert (told["id"], told["p"], told["logit"]) == (token.id, token.p, token.logit)
             assert array(told["ids"]).tolist() == [rival.id for rival in token.top]
             assert array(told["ps"]) == pytest.approx([rival.p for rival in token.top])
     assert len(end["finish"]) == 2
@@ -190,6 +193,25 @@ def test_the_account_adds_up_to_the_logit(worker: Worker):
     assert total == pytest.approx(answer["logit"], abs=1e-4)
 
 
+def test_gradients_are_those_of_the_loss_and_leave_the_model_as_it_was(worker: Worker):
+    gpt = small_gpt(seed=10)
+    tokens, targets = mx.array([IDS]), mx.array([IDS[1:]])
+    loss, slopes = nn.value_and_grad(gpt, lambda: mean_loss(gpt(tokens)[:, :-1], targets))()
+    flat: dict[str, mx.array] = dict(tree_flatten(slopes, destination={}))
+    expected = {name: float(mx.linalg.norm(x.flatten())) for name, x in flat.items()}
+    before = ask(worker, "trace", prompt=PROMPT)["trace"]["loss"]
+    weight = worker.loaded.gpt.embedding.weight
+    found = ask(worker, "gradients", prompt=PROMPT)
+    assert worker.loaded.gpt.embedding.weight is weight
+    assert found["loss"] == pytest.approx(float(loss), rel=1e-5)
+    norms = {part["name"]: part["norm"] for part in found["gradients"]}
+    assert norms == pytest.approx(expected, rel=1e-3)
+    assert ask(worker, "trace", prompt=PROMPT)["trace"]["loss"] == before
+    zeroed = ask(worker, "gradients", prompt=PROMPT, edits=[{"row": "blocks.0.attn_out"}])
+    norms = {part["name"]: part["norm"] for part in zeroed["gradients"]}
+    assert norms["blocks.0.attention.out_proj.weight"] == 0
+
+
 def test_the_light_cone_begins_at_the_token_that_is_changed(worker: Worker):
     answer = ask(worker, "cone", prompt=PROMPT, position=2)
     changes = {row["name"]: row["changes"] for row in answer["rows"]}
@@ -228,6 +250,19 @@ def test_the_first_row_that_differs_is_where_the_change_is_made(worker: Worker):
     assert ask(worker, "compare", a=sound, b=broken)["first"] == "blocks.0.masked"
     assert ask(worker, "compare", a=sound, b=edited)["first"] == "blocks.1.up"
     assert ask(worker, "compare", a=sound, b=other)["first"] == "tok"
+
+
+@pytest.mark.parametrize("text", ["abcxef", "abcxefgh", "abcx"])
+def test_the_causal_mask_shows_in_the_positions_that_differ(worker: Worker, text: str):
+    sound = {"prompt": PROMPT}
+    found = ask(worker, "compare", a=sound, b={"prompt": text})["gaps"]
+    places = {gap["name"]: gap["at"] for gap in found if not gap["ok"]}
+    assert {places[name] for name in ("tok", "blocks.0.k", "blocks.1.context", "logits")} == {3}
+    assert places["nll"] == 2  # there the changed token was to be guessed
+    early = {name for name, at in places.items() if at is not None and at < 2}
+    assert early == {"blocks.0.scores", "blocks.1.scores"}  # there the mask comes after
+    broken = ask(worker, "compare", a=sound, b={"prompt": PROMPT, "break": "mask_none"})["gaps"]
+    assert {gap["name"]: gap["at"] for gap in broken}["blocks.0.masked"] == 0
 
 
 def test_a_break_shows_in_the_rows_it_is_made_in(worker: Worker):

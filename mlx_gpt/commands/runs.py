@@ -171,6 +171,7 @@ def state_word(state: str) -> str:
         "running": "en marcha",
         "paused": "en pausa",
         "finished": "terminada",
+        "stopped": "detenida",
         "interrupted": "interrumpida",
         "diverged": "divergió",
     }

@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from mlx_gpt import checkpoint, device, terminal
 from mlx_gpt.commands.models import model_names
@@ -207,7 +207,7 @@ def begin(args: argparse.Namespace) -> tuple[Run, Config, Tokens, Tokenizer]:
     else:
         tokenizer, notes = new_tokenizer(config.data)
         config = fit_vocabulary(config, tokenizer)
-    config = decide_compile(config)
+    config = decide_arithmetic(config)
     tokens = tokenise(config, tokenizer)
     for line in (*notes, *tokens.facts.notes):
         terminal.note(line)
@@ -263,14 +263,28 @@ def tokenise(config: Config, tokenizer: Tokenizer) -> Tokens:
     )
 
 
-def decide_compile(config: Config) -> Config:
-    """Settle `auto`, so that a resumed run computes as the first part did."""
-    train = config.train
+def decide_arithmetic(config: Config) -> Config:
+    """Settle precision and compile=auto, so that a resumed run computes as the first part did."""
+    train = dataclasses.replace(config.train, precision=settled_precision(config))
     step = training_flops(config.model, train.batch_size, config.model.context_length)
     flops = train.steps * train.grad_accumulation * step
     compiled = device.compiles_step(train.compile, flops)
     train = dataclasses.replace(train, compile="on" if compiled else "off")
     return dataclasses.replace(config, train=train)
+
+
+def settled_precision(config: Config) -> Literal["float32", "bfloat16"]:
+    """The precision of a new run on this device, with a word where it is not the one asked for."""
+    asked = config.train.precision
+    settled = device.fast_precision(asked)
+    if settled != asked:
+        terminal.note(
+            say(
+                f"! train.precision={asked} is for GPUs: on this CPU the run computes in {settled}",
+                f"! train.precision={asked} es para GPU: en esta CPU el cálculo va en {settled}",
+            )
+        )
+    return settled
 
 
 def kernel_name(config: Config) -> str:
@@ -349,7 +363,7 @@ def resumed_config(run: Run, overrides: Iterable[str], args: argparse.Namespace)
     before = load(run.config_toml)
     after = load(run.config_toml, [*overrides, *common_overrides(args)])
     check_changes(before, after)
-    return decide_compile(lengthen(before, after, args.curve))
+    return decide_arithmetic(lengthen(before, after, args.curve))
 
 
 def resume(args: argparse.Namespace) -> tuple[Run, Config, Tokens, Tokenizer]:
@@ -467,19 +481,6 @@ def warn_of_memory(session: Session) -> None:
         )
 
 
-def warn_of_precision(session: Session) -> None:
-    """Say that a CPU, unlike a GPU, pays for small numbers with time."""
-    if session.config.train.precision == "bfloat16" and device.kind() == "cpu":
-        terminal.note(
-            say(
-                "! train.precision=bfloat16 saves memory, but on a CPU it is several times slower "
-                "than float32",
-                "! train.precision=bfloat16 ahorra memoria, pero en una CPU es varias veces más "
-                "lento que float32",
-            )
-        )
-
-
 def watch(session: Session, event_file: EventFile | None, *, as_json: bool) -> int:
     """Train to the end and tell what happens; the exit code says how it ended."""
     watcher = Watcher(as_json=as_json)
@@ -534,6 +535,7 @@ def run(args: argparse.Namespace) -> int:
         terminal.note(f"! {line}")
     if args.settings:
         return show_settings(args)
+    terminal.progress.in_lines = args.detach and args.json
     run, config, tokens, tokenizer = begin(args) if args.resume is None else resume(args)
     if args.detach:
         return detach(run, args)
@@ -544,7 +546,6 @@ def run(args: argparse.Namespace) -> int:
         check_unfinished(session)
         write_whole(run.config_toml, dump(config))  # --resume may have changed it
         warn_of_memory(session)
-        warn_of_precision(session)
         announce_compiling(config)
         event_file = open_event_file(run, session.step, asked=args.tensorboard)
         return watch(session, event_file, as_json=args.json)

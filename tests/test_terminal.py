@@ -1,0 +1,36 @@
+"""Text on a terminal: nothing in it acts, and all that is in it can be seen."""
+
+import sys
+import unicodedata
+
+import pytest
+
+from mlx_gpt.terminal import visible
+
+ACTING = {"Cc", "Cf", "Zl", "Zp"}
+
+
+def test_no_character_acts_on_the_terminal_or_hides():
+    every = [chr(code) for code in range(sys.maxunicode + 1)]
+    acting = [each for each in every if unicodedata.category(each) in ACTING]
+    shown = {each: visible(each) for each in acting if each not in "\n\t"}
+    assert len(shown) > 200
+    still = [
+        each for each, text in shown.items() if {unicodedata.category(c) for c in text} & ACTING
+    ]
+    assert still == []
+    assert [each for each in every if each not in shown and visible(each) != each] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "seen"),
+    [
+        ("a\u202eb", "a‹202E›b"),
+        ("\u2066x\u2069", "‹2066›x‹2069›"),
+        ("zero\u200bwidth\ufeff", "zero‹200B›width‹FEFF›"),
+        ("\x1b[31m\x7f\x9b", "␛[31m␡\ufffd"),
+        ("ñ á 日本 👍🏽\n\t", "ñ á 日本 👍🏽\n\t"),
+    ],
+)
+def test_what_is_seen_of_a_text(text: str, seen: str):
+    assert visible(text) == seen
