@@ -2,6 +2,7 @@
 
 import os
 import random
+import re
 import subprocess
 import sys
 import time
@@ -10,16 +11,21 @@ from pathlib import Path
 import pytest
 from made_runs import made_run, step_record, text_of
 from textual.command import CommandPalette
+from textual.containers import VerticalScroll
+from textual.widget import Widget
 from textual.widgets import Input
 
 from mlx_gpt.errors import UserError
-from mlx_gpt.language import say
+from mlx_gpt.language import Language, say
 from mlx_gpt.run import Run, append, hold_lock, is_alive
 from tui.app import MlxGptApp, all_bindings, goes_on
 from tui.command import chosen
+from tui.i18n import t
 from tui.launch import Launch
 from tui.page import Page
 from tui.screens.dialogs import Reading
+from tui.screens.help import WORDS, key_rows, part_rows, topics, word_rows
+from tui.widgets.topbar import TopBar
 
 ROOT = Path(__file__).parent.parent
 PAGES = ("runs", "train", "sample", "trace", "new")
@@ -39,7 +45,7 @@ async def test_digits_go_to_the_pages(tmp_path: Path):
             assert app.current_mode == name
             assert isinstance(app.screen, Page)
             assert name == app.screen.NAME
-        for number, name in enumerate(PAGES[:4], 6):
+        for number, name in enumerate(PAGES, 5):
             await pilot.press(f"f{number}")
             assert app.current_mode == name
 
@@ -72,11 +78,9 @@ async def test_help_names_every_key_of_the_page(tmp_path: Path, number: str):
         names = {active.binding.description for active in page.active_bindings.values()}
         await pilot.press("f1")
         assert isinstance(app.screen, Reading)
-        content = app.screen.content.plain
+        explained = [tip for _, _, tip in key_rows(page)]
         ours = {b.id for b in all_bindings()[page.NAME]} - {"train.speed", "train.replay_step"}
-        from tui.i18n import t
-
-        assert [name for name in ours if t(f"tip.{name}") not in content] == []
+        assert [name for name in ours if t(f"tip.{name}") not in explained] == []
         assert names
         await pilot.press("escape")
         assert app.screen is page
@@ -88,7 +92,31 @@ async def test_help_begins_with_what_has_the_focus(tmp_path: Path):
         app.screen.query_one("#surprise").focus()
         await pilot.press("question_mark")
         assert isinstance(app.screen, Reading)
-        assert app.screen.content.plain.startswith("A fixed text from the validation part")
+        lines = text_of(app.screen).split("\n")
+        assert any("│ A fixed text from the validation part" in line for line in lines[:8])
+
+
+@pytest.mark.parametrize("language", ["en", "es"])
+@pytest.mark.parametrize("number", "12345")
+async def test_help_explains_every_part_and_word_of_the_page(
+    tmp_path: Path, number: str, language: Language
+):
+    say.language = language
+    app = MlxGptApp(tmp_path, run=made_run(tmp_path))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press(number)
+        page = app.screen
+        assert isinstance(page, Page)
+        seen = topics([widget for widget in page.walk_children(Widget) if widget.display])
+        told = [words for _, words in part_rows(page, [])]
+        assert told == [f"{t(key)}\n" for key in seen]
+        assert len(word_rows(page)) >= 5
+        await pilot.press("f1")
+        await pilot.pause()
+        app.screen.query_one(VerticalScroll).scroll_end(animate=False)
+        await pilot.pause()
+        shown = text_of(app.screen)
+        assert t(f"word.{WORDS[page.NAME][-1]}")[:8] in shown
 
 
 async def test_the_palette_finds_commands_and_runs(tmp_path: Path):
@@ -165,7 +193,8 @@ async def test_q_leaves_and_a_training_goes_on(tmp_path: Path):
         async with app.run_test() as pilot:
             await pilot.press("q")
         assert is_alive(run)
-        assert goes_on(app) == "stories: the training goes on; mlx-gpt tui shows it again"
+        again = f"mlx-gpt tui --out {tmp_path}"
+        assert goes_on(app) == f"stories: the training goes on; {again} shows it again"
     assert goes_on(app) is None
 
 
@@ -209,12 +238,24 @@ async def test_a_training_that_has_begun_is_taken_in_hand(tmp_path: Path):
         assert app.run_in_hand.name == "begun"
 
 
+def test_a_launch_tells_what_is_being_prepared(tmp_path: Path):
+    text = tmp_path / "text.txt"
+    text.write_text("uno dos tres cuatro\n" * 200, encoding="utf-8")
+    settings = ["train.steps=1", "data.tokenizer=bytes", "model.context_length=16"]
+    where = ["--out", str(tmp_path / "runs")]
+    launch = Launch(["mlx-gpt", "train", "mini", str(text), *settings, *where])
+    launch.process.wait(120)
+    assert re.search(r"^tokenising 100%$", launch.notes.read_text("utf-8"), re.MULTILINE)
+    assert launch.begun().run.path.parent == tmp_path / "runs"
+    launch.close()
+
+
 def test_a_launch_that_says_nothing_has_its_last_words():
     launch = Launch(["mlx-gpt", "train", "--nosuch"])
     launch.process.wait(60)
     assert launch.finished()
     with pytest.raises(UserError, match="nosuch"):
-        launch.run_path()
+        launch.begun()
     launch.close()
 
 
@@ -306,3 +347,102 @@ def test_without_a_run_the_small_model_is_in_hand(tmp_path: Path):
     assert chosen("small", tmp_path) == (None, "small")
     made_run(tmp_path, steps=3)
     assert chosen(None, tmp_path) == (None, None)
+
+
+async def test_the_top_bar_is_true_on_every_page(tmp_path: Path):
+    made_run(tmp_path, "other")
+    run = made_run(tmp_path, "alive", end=None)
+    app = MlxGptApp(tmp_path, run=Run(tmp_path / "other"))
+    async with app.run_test() as pilot:
+        for number in "12345":
+            await pilot.press(number)
+            assert app.screen.query_one(TopBar).about == "other ✓"
+        with hold_lock(run):
+            app.attach(run)
+            await pilot.pause()
+            for number in "12345":
+                await pilot.press(number)
+                assert "alive ●" in text_of(app.screen).split("\n")[0]
+
+
+@pytest.mark.parametrize("language", ["en", "es"])
+@pytest.mark.parametrize("number", "12345")
+async def test_the_keys_that_lead_everywhere_are_always_in_sight(
+    tmp_path: Path, number: str, language: Language
+):
+    say.language = language
+    run = made_run(tmp_path, end=None)
+    with hold_lock(run):
+        app = MlxGptApp(tmp_path, run=run)
+        async with app.run_test(size=(80, 24)) as pilot:
+            await pilot.press(number)
+            last = text_of(app.screen).split("\n")[-1]
+            pinned = {"?": "help", "L": "language", "^p": "palette", "q": "quit"}
+            assert [
+                key for key in pinned if f"{key} {t(f'key.app.{pinned[key]}')}" not in last
+            ] == []
+            assert len(last) <= 80
+
+
+async def test_keys_that_a_line_takes_as_text_are_not_shown(tmp_path: Path):
+    app = MlxGptApp(tmp_path, run=made_run(tmp_path))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("1", "slash")
+        last = "\n".join(text_of(app.screen).split("\n")[-2:])
+        assert "⏎ take" in last
+        assert "f10 quit" in last
+        assert [each for each in ("? help", "/ filter", "s sort") if each in last] == []
+
+
+async def test_one_note_at_a_time_and_none_over_the_help(tmp_path: Path):
+    app = MlxGptApp(tmp_path, run=made_run(tmp_path))
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        for number in range(5):
+            app.notify(f"note {number}")
+        await pilot.pause()
+        assert [note.message for note in app._notifications] == ["note 4"]
+        assert "note 4" in text_of(app.screen).split("\n")[-3]
+        await pilot.press("f1")
+        app.notify("a note that nobody needs")
+        await pilot.pause()
+        assert "nobody needs" not in text_of(app.screen)
+
+
+async def test_control_c_says_what_leaves(tmp_path: Path):
+    say.language = "es"
+    app = MlxGptApp(tmp_path, run=made_run(tmp_path))
+    async with app.run_test(size=(80, 24), notifications=True) as pilot:
+        await pilot.press("ctrl+c")
+        await pilot.pause()
+        assert "Pulsa q para salir" in text_of(app.screen)
+        await pilot.press("ctrl+p")
+        await pilot.pause(0.2)
+        assert "Busca entre las órdenes" in text_of(app.screen)
+
+
+async def test_keys_have_their_names_in_the_language(tmp_path: Path):
+    made_run(tmp_path)
+    say.language = "es"
+    app = MlxGptApp(tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("1")
+        assert "espacio marcar" in text_of(app.screen)
+        await pilot.press("L")
+        await pilot.pause()
+        assert "space mark" in text_of(app.screen)
+
+
+async def test_home_and_end_scroll_a_pane(tmp_path: Path):
+    run = made_run(tmp_path)
+    for number in range(50):
+        append(run.events, {"kind": "warning", "time": 0, "message": f"no {number}"})
+    app = MlxGptApp(tmp_path, run=run)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("v", "v")
+        pane = app.screen.query_one("#log")
+        pane.focus()
+        for key, place in (("home", 0), ("end", pane.max_scroll_y)):
+            await pilot.press(key)
+            await pilot.wait_for_scheduled_animations()
+            assert pane.scroll_y == place
+        assert pane.max_scroll_y > 0

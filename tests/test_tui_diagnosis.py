@@ -53,8 +53,30 @@ def test_a_run_without_its_trainer_can_be_resumed(tmp_path: Path):
     assert (said.key, said.action, said.values["step"]) == ("interrupted", "train.resume", 120)
 
 
+def test_a_run_that_was_stopped_met_no_accident(tmp_path: Path):
+    said = advice(made_run(tmp_path, steps=120, end="stopped"))
+    assert (said.key, said.action, said.grave) == ("stopped", "train.resume", False)
+    assert said.values == {"step": 120, "total": 200}
+
+
+@pytest.mark.parametrize(("share", "key"), [(0.69, "slowed"), (0.71, "learning")])
+def test_a_run_much_slower_than_usual_is_named(tmp_path: Path, share: float, key: str):
+    run = made_run(tmp_path, steps=0, end=None)
+    for step in range(1, 151):
+        speed = 5000.0 if step <= 140 else 5000.0 * share
+        append(run.metrics, step_record(step, tokens_per_second=speed))
+    said = living(run)
+    assert said.key == key
+    append(run.events, {"kind": "paused", "step": 150})
+    assert living(run).key == "learning"
+
+
 def test_a_diverged_run_goes_on_more_slowly(tmp_path: Path):
-    said = advice(made_run(tmp_path, end="diverged", settings=config(lr=3e-3)))
+    run = made_run(tmp_path, end="diverged", settings=config(lr=3e-3))
+    said = advice(run)
+    assert (said.key, said.action) == ("diverged_early", "train.resume")
+    (run.checkpoints / "step_000050").mkdir(parents=True)
+    said = advice(run)
     assert (said.key, said.action) == ("diverged", "train.resume")
     assert said.values["lr"] == "0.001"
 

@@ -191,10 +191,10 @@ def test_a_streamed_answer_grows_and_ends(tmp_path: Path):
     for text in (" upon", " a"):
         append(run.events, {"kind": "token", "id": "c1", "text": text})
     feed.poll()
-    assert feed.answers["c1"] == ("Once", " upon a", False)
+    assert feed.answers["c1"] == ("Once", " upon a", False, None)
     append(run.events, {"kind": "sample_end", "id": "c1", "text": " upon a time"})
     feed.poll()
-    assert feed.answers["c1"] == ("Once", " upon a time", True)
+    assert feed.answers["c1"] == ("Once", " upon a time", True, None)
 
 
 def test_a_glance_says_what_the_summary_says(tmp_path: Path):

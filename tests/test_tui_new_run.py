@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from made_runs import check_golden, made_run, text_of
+from made_runs import check_golden, made_run, step_record, text_of
 from textual.pilot import Pilot
 from textual.widgets import DirectoryTree, Input, Static
 
@@ -12,12 +12,25 @@ from mlx_gpt.commands.train import choose_config, sort_words
 from mlx_gpt.config import all_keys, load_preset, preset_names, settings_of
 from mlx_gpt.inventory import inventory, training_bytes, training_flops
 from mlx_gpt.language import Language, say
+from mlx_gpt.run import Run, append
 from tui import draft as draft_module
 from tui.app import MlxGptApp
-from tui.draft import Draft, blamed, estimate, field_of, fields, meaning, plain, speed_of
-from tui.feed import Glance
+from tui.draft import (
+    Draft,
+    Pace,
+    blamed,
+    estimate,
+    field_of,
+    fields,
+    meaning,
+    pace_of,
+    plain,
+    speed_for,
+    token_flops,
+)
+from tui.screens.dialogs import Confirm
 from tui.screens.files import Files
-from tui.screens.new_run import NewRun
+from tui.screens.new_run import NewRun, time_text
 from tui.widgets.form import Form
 
 
@@ -138,7 +151,10 @@ def test_the_estimate_is_that_of_the_inventory():
     assert cost.memory == training_bytes(config.model, config.train)
     flops = training_flops(config.model, config.train.batch_size, config.model.context_length)
     assert cost.seconds == pytest.approx(config.train.steps * flops / 1e9)
-    assert estimate(config, None).seconds is None
+    assert cost.measured
+    unmeasured = estimate(config, None)
+    assert not unmeasured.measured
+    assert unmeasured.seconds == pytest.approx(240, rel=0.05)  # as the README says of two cores
 
 
 def test_the_vocabulary_counted_is_the_tokenizers():
@@ -147,17 +163,23 @@ def test_the_vocabulary_counted_is_the_tokenizers():
     assert estimate(config, None).parameters == expected
 
 
-def test_the_speed_is_that_of_the_fastest_run(tmp_path: Path):
-    glances = [Glance(made_run(tmp_path, name)) for name in ("a", "b")]
-    for glance in glances:
-        glance.poll()
-    config, _ = Draft("mini").check()
-    model = estimate(config, None)
-    assert model.seconds is None
-    speed = speed_of(glances)
-    assert speed is not None
-    assert speed > 5200 * 6 * 100_000  # tokens a second, 6 FLOPs a parameter
-    assert speed_of([]) is None
+def test_the_pace_of_a_run_is_its_usual_one(tmp_path: Path):
+    run = made_run(tmp_path, "a")
+    append(run.metrics, step_record(201, tokens_per_second=3.0))
+    pace = pace_of(run)
+    assert pace is not None
+    assert pace.speed / pace.token == pytest.approx(5100.5, abs=1)
+    assert pace_of(Run(tmp_path / "none")) is None
+    assert pace_of(made_run(tmp_path, "young", steps=0)) is None
+
+
+def test_only_runs_of_a_similar_size_tell_the_speed():
+    config = load_preset("stories")
+    token = token_flops(config)
+    paces = [Pace(token * share, speed) for share, speed in ((1, 10), (3, 20), (9, 90), (0.2, 1))]
+    assert speed_for(config, paces) == 15
+    assert speed_for(config, paces[2:]) is None
+    assert speed_for(config, []) is None
 
 
 def test_every_meaning_is_in_the_language_of_the_moment():
@@ -301,6 +323,55 @@ async def test_a_taken_name_is_a_fault_and_nothing_starts(
         await pilot.press("enter", *"old2", "enter", "s")
         expected = ["mlx-gpt", "train", "stories", "--name", "old2", "--out", str(tmp_path)]
         assert begun == [expected]
+
+
+async def test_a_long_or_large_run_is_asked_about_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    begun: list[list[str]] = []
+    monkeypatch.setattr(MlxGptApp, "launch", lambda self, words: begun.append(words))
+    app = MlxGptApp(tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("5")
+        for key, text in (("train.steps", "900000"), ("model.n_layers", "9999")):
+            page_of(pilot).put(key, text)
+            await pilot.press("s")
+            assert isinstance(app.screen, Confirm)
+            assert told_time(app) in app.screen.question
+            await pilot.press("n")
+            assert begun == []
+            await pilot.press("s", "y")
+            assert len(begun) == 1
+            begun.clear()
+            await pilot.press("x")
+        await pilot.press("s")
+        assert len(begun) == 1
+
+
+def told_time(app: MlxGptApp) -> str:
+    """The time that the page estimates, in words."""
+    page = app.screen_stack[0]
+    assert isinstance(page, NewRun)
+    config, _ = page.draft.check()
+    return time_text(estimate(config, None))
+
+
+async def test_a_fault_is_read_in_full_and_choices_are_listed(tmp_path: Path):
+    app = MlxGptApp(tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("5")
+        await choose(pilot, "model.context_length")
+        await pilot.press("enter", "a")
+        shown = text_of(app.screen)
+        assert "give a whole number" in shown.split("context_length")[1].splitlines()[0]
+        assert 'model.context_length = "a": give a whole number' in shown
+        assert "⏎ take  esc cancel" in shown
+        assert " s start" not in shown
+        await pilot.press("escape")
+        await choose(pilot, "model.position")
+        page_of(pilot).tick()
+        await pilot.pause()
+        assert "rope · learned · none" in text_of(app.screen)
 
 
 async def test_a_click_chooses_and_then_edits(tmp_path: Path):

@@ -13,6 +13,7 @@ from tui.plot import (
     Marks,
     Reference,
     Series,
+    Unit,
     draw,
     ema,
     nearest_index,
@@ -168,3 +169,81 @@ def test_bytes_have_units():
 def test_the_nearest_step():
     x = np.array([0.0, 10.0, 20.0])
     assert [nearest_index(x, v) for v in (-5, 4, 6, 15, 99)] == [0, 0, 1, 1, 2]
+
+
+def two_points() -> Figure:
+    y = np.array([1.0, 5.0])
+    return Figure("", (Series("a", "train", np.array([0.0, 100.0]), y, points=True),))
+
+
+@pytest.mark.parametrize("log", [False, True])
+def test_a_line_that_only_crosses_the_view_is_drawn(log: bool):
+    rows = text(two_points(), Look(log=log, x0=40.0, x1=60.0), width=48).split("\n")[1:-1]
+    drawn = "".join(row[8:].strip() for row in rows)
+    assert len(drawn) >= 40
+    assert "●" not in drawn
+
+
+@pytest.mark.parametrize(("x0", "x1"), [(-50.0, -10.0), (110.0, 150.0)])
+def test_beyond_its_ends_a_curve_is_not_drawn(x0: float, x1: float):
+    rows = text(two_points(), Look(x0=x0, x1=x1)).split("\n")[1:-1]
+    assert {row[8:].strip() for row in rows} == {""}
+
+
+def test_a_line_that_enters_the_view_begins_at_its_edge():
+    rows = text(two_points(), Look(x0=50.0, x1=120.0), width=78).split("\n")[1:-1]
+    columns = {at for row in rows for at, mark in enumerate(row[8:]) if mark != " "}
+    assert (min(columns), max(columns)) == (0, 49)
+
+
+@pytest.mark.parametrize(("height", "least"), [(6, 2), (9, 3), (12, 3), (24, 5)])
+def test_the_ends_of_the_axis_have_numbers_and_some_rows_between(height: int, least: int):
+    y = np.array([2.137, 5.582])
+    figure = Figure("", (Series("", "train", np.array([0.0, 9.0]), y),))
+    labels = [line[:7].strip() for line in text(figure, Look(), height=height).split("\n")[1:-1]]
+    assert (labels[0], labels[-1]) == ("5.58", "2.14")
+    assert sum(map(bool, labels)) >= least
+
+
+@pytest.mark.parametrize(("steps", "shown"), [([], ""), ([0.0], "0"), ([0.0, 2.0], "0 1 2")])
+def test_steps_are_whole(steps: list[float], shown: str):
+    x = np.array(steps)
+    axis = text(Figure("", (Series("", "train", x, x + 1),)), Look()).split("\n")[-1]
+    assert " ".join(axis.replace("└", " ").split()) == shown
+
+
+def test_the_title_gives_the_step_of_the_cursor_and_other_units():
+    units = (Unit("bits", lambda loss: loss / math.log(2)),)
+    series = Series("val", "val", np.array([0.0, 990.0]), np.array([5.0, 2.0]), units=units)
+    figure = Figure("loss", (series,), step="step")
+    assert text(figure, Look(cursor=985.0)).startswith("loss  step 985  val 2  2.885 bits\n")
+    assert text(figure, Look()).startswith("loss  val 2  2.885 bits\n")
+
+
+def test_a_curve_far_above_the_others_does_not_set_an_outlier_safe_range():
+    x = np.arange(100.0)
+    calm = Series("calm", "run0", x, 2 + 3 * np.exp(-x / 20), sign="A")
+    wild = Series("wild", "run1", x, np.where(x < 50, calm.y, 400.0), sign="B")
+    figure = Figure("", (calm, wild))
+    assert view_of(figure, Look()).y1 == 400
+    view = view_of(figure, Look(robust=True))
+    assert 4.5 < view.y1 < 5
+    assert view.hidden >= 50
+    rivals = Figure("", (calm, calm._replace(y=2 * calm.y)))
+    assert view_of(rivals, Look(robust=True)).y1 > 8
+
+
+def test_curves_are_told_apart_without_colour():
+    flat = Series("one", "run0", STEPS, STEPS * 0 + 1, sign="A")
+    figure = Figure("", (flat, flat._replace(name="two", style="run1", y=flat.y * 2, sign="B")))
+    head, *rows = text(figure, Look()).split("\n")
+    assert "A one 1  B two 2" in head
+    assert (rows[0].count("B") > 1, rows[-2].count("A") > 1) == (True, True)
+    assert "A" not in rows[0]
+
+
+def test_names_without_room_are_counted():
+    curves = [Series(f"run-{number}", f"run{number}", STEPS, STEPS) for number in range(5)]
+    figure = Figure("loss", tuple(curves), more="+{count} more")
+    head = text(figure, Look(), width=42).split("\n")[0]
+    assert head == "loss  run-0 400  run-1 400  +3 more"

@@ -7,11 +7,17 @@ from pathlib import Path
 import pytest
 from made_runs import made_run, text_of
 
-from mlx_gpt.language import say
+from mlx_gpt.language import Language, say
 from mlx_gpt.run import is_alive, read, read_metrics, send, state
 from tui.app import MlxGptApp
+from tui.recorded import Recorded, recorded_prompts
 from tui.replay import RECORDING, SPEEDS, Replay, moments
+from tui.screens.runs import Runs
 from tui.screens.train import Train
+from tui.tour import STATIONS, station_text
+from tui.widgets.prompt import Prompt
+from tui.widgets.tour_bar import TourBar
+from tui.worker import ask
 
 ROOT = Path(__file__).parent.parent
 
@@ -116,7 +122,7 @@ def test_it_obeys_like_a_trainer(replay: Replay, clock: Clock):
     assert told("resume")
     assert not told("sample")
     assert told("stop")
-    assert state(replay.run) == "interrupted"
+    assert state(replay.run) == "stopped"
 
 
 def test_the_records_come_in_the_order_of_time(tmp_path: Path):
@@ -157,6 +163,88 @@ async def test_the_keys_of_a_replay_act_only_in_one(tmp_path: Path):
         await pilot.press("S", "N")
         ids = {active.binding.id for active in app.screen.active_bindings.values()}
         assert "train.speed" not in ids
+
+
+@pytest.mark.parametrize("language", ["en", "es"])
+async def test_the_tour_goes_through_all_its_stations(
+    tmp_path: Path, language: Language, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(say, "language", language)
+    app = MlxGptApp(tmp_path, demo=True)
+    async with app.run_test(size=(80, 24)) as pilot:
+        for number, station in enumerate(STATIONS):
+            await pilot.pause()
+            assert app.current_mode == station.page
+            page = app.page_on_top()
+            assert page is not None
+            text = station_text(page, number)
+            assert page.query_one(TourBar).text == text
+            assert page.query_one(TourBar).size.height <= 2
+            shown = " ".join(line.strip() for line in text_of(page).split("\n"))
+            assert text in shown
+            await pilot.press("t")
+        await pilot.pause()
+        assert app.station is None
+        assert not app.screen.query_one(TourBar).display
+
+
+async def test_escape_ends_the_tour_and_then_is_the_pages_own_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(say, "language", "en")
+    app = MlxGptApp(tmp_path)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("t", "t")
+        assert app.station == 1
+        assert app.replaying
+        page = app.screen
+        assert isinstance(page, Train)
+        await pilot.press("S", "S", "N", "N", "left", "f1", "escape")
+        assert app.station == 1
+        cursor = page.look.cursor
+        assert cursor is not None
+        await pilot.press("escape")
+        assert app.station is None
+        assert page.look.cursor == cursor
+        await pilot.press("escape")
+        assert page.look.cursor is None
+
+
+async def test_the_demo_is_among_the_runs_and_cannot_be_changed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(say, "language", "en")
+    made_run(tmp_path)
+    app = MlxGptApp(tmp_path, demo=True)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("1")
+        page = app.screen
+        assert isinstance(page, Runs)
+        page.look_again()
+        await pilot.press("home")
+        assert page.chosen_name() == "demo"
+        assert "delete" not in text_of(page)
+        await pilot.press("x", "r")
+        assert app.screen is page
+        await pilot.press("down")
+        assert page.chosen_name() == "stories"
+        await pilot.press("r")
+        assert app.screen is not page
+
+
+async def test_the_demo_offers_what_it_can_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(say, "language", "en")
+    app = MlxGptApp(tmp_path, demo=True)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("3")
+        assert all(prompt in text_of(app.screen) for prompt in recorded_prompts())
+        await pilot.press("i", "up")
+        assert app.screen.query_one("#prompt", Prompt).value == recorded_prompts()[-1]
+    client = Recorded(pace=0)
+    offered = (await ask(client, "breaks"))["breaks"]
+    assert 0 < len(offered) < 10
+    for each in offered:
+        await ask(client, "trace", prompt=recorded_prompts()[0], **{"break": each["name"]})
 
 
 def test_the_demo_needs_no_mlx():

@@ -1,16 +1,22 @@
 """The table of runs, by every key it has."""
 
 import json
+import math
+import os
+import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from made_runs import BEGAN, check_golden, config, eval_record, made_run, text_of
+from made_runs import BEGAN, check_golden, config, eval_record, made_run, step_record, text_of
 from textual.pilot import Pilot
 from textual.widgets import Input
 
 from mlx_gpt.language import Language, say
 from mlx_gpt.run import Run, append, hold_lock
 from tui.app import MlxGptApp
+from tui.feed import Glance
+from tui.order import SORTABLE, Sort, arranged
 from tui.screens.dialogs import Ask, Confirm
 from tui.screens.runs import Runs, age
 from tui.widgets.chart import Chart
@@ -116,6 +122,31 @@ async def test_space_marks_and_the_settings_that_differ_are_shown(tmp_path: Path
         assert "train.steps = 200" in page.query_one("#settings", Pane).shown.plain
 
 
+async def test_the_rows_of_compared_runs_have_the_letters_of_their_curves(tmp_path: Path):
+    two_runs(tmp_path)
+    async with app_over(tmp_path).run_test(size=(120, 40)) as pilot:
+        page = page_of(pilot)
+        assert [row[0].strip() for row in rows(page)] == ["", ""]
+        await pilot.press("space", "down")
+        page.tick()
+        assert [row[0] for row in rows(page)] == ["▸A", " B"]
+        curves = page.query_one("#curves", Chart).figure.series
+        assert [(curve.sign, curve.name) for curve in curves] == [
+            (row[0][1], row[1]) for row in rows(page)
+        ]
+        assert page.look.robust
+
+
+@pytest.mark.parametrize(("width", "whole"), [(80, False), (160, True)])
+async def test_names_have_the_room_there_is(tmp_path: Path, width: int, whole: bool):
+    name = "a-name-of-thirty-one-characters"
+    made_run(tmp_path, name)
+    async with app_over(tmp_path).run_test(size=(width, 40)) as pilot:
+        await pilot.pause()
+        assert (name in [row[1] for row in rows(page_of(pilot))]) == whole
+        assert "1 min" in text_of(pilot.app.screen)
+
+
 async def test_v_changes_between_curves_and_settings(tmp_path: Path):
     two_runs(tmp_path)
     async with app_over(tmp_path).run_test(size=(80, 24)) as pilot:
@@ -137,7 +168,7 @@ async def test_the_chart_keys(tmp_path: Path):
         assert chart.figure.series[0].points
         await pilot.press("k", "l", "o", "m")
         assert not chart.figure.series[0].points
-        assert (chart.look.log, chart.look.robust, chart.look.marks) == (True, True, "blocks")
+        assert (chart.look.log, chart.look.robust, chart.look.marks) == (True, False, "blocks")
         before = page.weight
         await pilot.press("plus", "plus", "minus")
         assert page.weight == before + 1
@@ -169,6 +200,151 @@ async def test_the_filter(tmp_path: Path, words: str, left: list[str]):
         assert [row[1] for row in rows(page)] == left
         await pilot.press("escape")
         assert page.table.row_count == 2
+
+
+# The order
+
+
+def unlike_runs(root: Path) -> None:
+    """Runs that differ in every column; two of them know no loss, one diverged."""
+    made_run(root, "run-10", steps=150, vals=[9, 9, 9, 1.0])
+    made_run(root, "run-2", steps=100, end="diverged", vals=[9, 9, 3.0])
+    made_run(root, "Run-3", steps=50, end=None, vals=[9, 2.0])
+    made_run(root, "blank", steps=0, end=None, vals=[math.nan])
+    made_run(root, "blown", steps=0, end=None, vals=[math.inf])
+    append(Run(root / "run-2").metrics, step_record(101, loss=1.0, tokens_per_second=9e9))
+    for at, name in enumerate(("run-2", "run-10", "blown", "Run-3", "blank")):
+        for path in (root / name).iterdir():
+            os.utime(path, (BEGAN + at, BEGAN + at))
+
+
+ORDERS = [
+    (Sort("name"), ["blank", "blown", "run-2", "Run-3", "run-10"]),
+    (Sort("name", True), ["run-10", "Run-3", "run-2", "blown", "blank"]),
+    (Sort("state"), ["run-10", "blank", "Run-3", "blown", "run-2"]),
+    (Sort("state", True), ["run-2", "blank", "Run-3", "blown", "run-10"]),
+    (Sort("step"), ["run-10", "run-2", "Run-3", "blank", "blown"]),
+    (Sort("step", True), ["blank", "blown", "Run-3", "run-2", "run-10"]),
+    (Sort("loss"), ["run-2", "run-10", "Run-3", "blank", "blown"]),
+    (Sort("loss", True), ["Run-3", "run-10", "run-2", "blank", "blown"]),
+    (Sort("val"), ["run-10", "Run-3", "run-2", "blank", "blown"]),
+    (Sort("val", True), ["run-2", "Run-3", "run-10", "blank", "blown"]),
+    (Sort("speed"), ["run-2", "run-10", "Run-3", "blank", "blown"]),
+    (Sort("speed", True), ["Run-3", "run-10", "run-2", "blank", "blown"]),
+    (Sort("age"), ["blank", "Run-3", "blown", "run-10", "run-2"]),
+    (Sort("age", True), ["run-2", "run-10", "blown", "Run-3", "blank"]),
+]
+
+
+def names_of(page: Runs) -> Sequence[str | None]:
+    return [key.value for key in page.table.rows]
+
+
+@pytest.mark.parametrize(("sort", "names"), ORDERS, ids=str)
+async def test_the_table_is_sorted_by_each_column_and_what_is_unknown_comes_last(
+    tmp_path: Path, sort: Sort, names: list[str]
+):
+    unlike_runs(tmp_path)
+    async with app_over(tmp_path).run_test() as pilot:
+        page = page_of(pilot)
+        await pilot.press(*["s"] * (SORTABLE.index(sort.column) + 1), *["S"] * sort.turned)
+        assert page.sort == sort
+        assert names_of(page) == names
+
+
+def test_a_living_run_is_the_youngest_and_an_age_that_is_unknown_is_last(tmp_path: Path):
+    made_run(tmp_path, "old")
+    glances = {name: Glance(made_run(tmp_path, name)) for name in ("alive", "young")}
+    glances["old"], glances["gone"] = Glance(Run(tmp_path / "old")), Glance(Run(tmp_path / "gone"))
+    os.utime(tmp_path / "young" / "metrics.jsonl", (time.time(), time.time()))
+    with hold_lock(Run(tmp_path / "alive")):
+        for glance in glances.values():
+            glance.poll()
+    names = ["gone", "old", "young", "alive"]
+    assert arranged(names, glances, Sort("age")) == ["alive", "young", "old", "gone"]
+    assert arranged(names, glances, Sort("age", True)) == ["old", "young", "alive", "gone"]
+
+
+async def test_the_head_that_is_sorted_by_has_an_arrow_in_both_languages(tmp_path: Path):
+    unlike_runs(tmp_path)
+    async with app_over(tmp_path).run_test(size=(80, 24)) as pilot:
+        page = page_of(pilot)
+        assert not any(sign in text_of(page).split("\n")[1] for sign in "▲▼")
+        await pilot.press("s", "s", "s")
+        assert " step▼ " in text_of(page)
+        await pilot.press("S")
+        assert " step▲ " in text_of(page)
+        await pilot.press("L")
+        assert " paso▲ " in text_of(page)
+        await pilot.press("s")
+        assert " pérd.▲ " in text_of(page)
+        await pilot.press(*["s"] * 4)
+        assert page.sort == Sort()
+        assert not any(sign in text_of(page).split("\n")[1] for sign in "▲▼")
+
+
+async def test_turned_round_without_a_column_the_oldest_run_comes_first(tmp_path: Path):
+    unlike_runs(tmp_path)
+    async with app_over(tmp_path).run_test() as pilot:
+        page = page_of(pilot)
+        newest_first = list(names_of(page))
+        await pilot.press("S")
+        assert list(names_of(page)) == newest_first[::-1]
+        assert " age▼" in text_of(page)
+
+
+async def test_a_click_on_a_head_sorts_and_another_turns_round(tmp_path: Path):
+    unlike_runs(tmp_path)
+    async with app_over(tmp_path).run_test(size=(80, 24)) as pilot:
+        page = page_of(pilot)
+        head = text_of(page).split("\n")[1]
+        for turned in (False, True, False):
+            await pilot.click("#table", offset=(head.index("val") + 1, 0))
+            await pilot.pause()
+            assert page.sort == Sort("val", turned)
+        await pilot.click("#table", offset=(0, 0))
+        assert page.sort == Sort("val")
+
+
+async def test_the_cursor_stays_on_its_run_and_the_filter_goes_on(tmp_path: Path):
+    unlike_runs(tmp_path)
+    async with app_over(tmp_path).run_test() as pilot:
+        page = page_of(pilot)
+        await pilot.press("down", "down")
+        name = page.chosen_name()
+        for key in ("s", "S", "s", "s", "S", "s"):
+            await pilot.press(key)
+            assert page.chosen_name() == name
+        await pilot.press("slash")
+        page.query_one("#filter", Input).value = "run- val<9"
+        await pilot.press("enter", "S")
+        assert page.sort == Sort("loss", True)
+        assert names_of(page) == ["Run-3", "run-10", "run-2"]
+        await pilot.press("S")
+        assert names_of(page) == ["run-2", "run-10", "Run-3"]
+
+
+async def test_a_run_that_improves_moves_up_and_takes_the_cursor_along(tmp_path: Path):
+    unlike_runs(tmp_path)
+    async with app_over(tmp_path).run_test() as pilot:
+        page = page_of(pilot)
+        await pilot.press(*["s"] * 5, "home", "down", "down")
+        assert page.chosen_name() == "run-2"
+        append(Run(tmp_path / "run-2").metrics, eval_record(150, 0.5))
+        page.look_again()
+        assert names_of(page)[0] == page.chosen_name() == "run-2"
+
+
+async def test_the_keys_that_sort_can_be_changed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("MLX_GPT_KEYMAP", str(tmp_path / "keymap.toml"))
+    (tmp_path / "keymap.toml").write_text('"runs.sort" = "w"\n"runs.reverse" = "W"')
+    unlike_runs(tmp_path)
+    async with app_over(tmp_path).run_test() as pilot:
+        await pilot.press("s", "w", "W")
+        assert page_of(pilot).sort == Sort("name", True)
+        assert " w sort" in text_of(page_of(pilot))
+        commands = [command.title for command in pilot.app.get_system_commands(pilot.app.screen)]
+        assert {"sort (w)", "reverse (W)"} <= set(commands)
 
 
 async def test_a_run_is_renamed(tmp_path: Path):
@@ -231,13 +407,39 @@ async def test_a_living_run_keeps_its_name_and_its_life(tmp_path: Path, key: str
     assert run.path.is_dir()
 
 
-async def test_the_path_is_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("sys.platform", "linux")
-    run = made_run(tmp_path, "old")
-    app = app_over(tmp_path)
+def programs(folder: Path, *names: str) -> Path:
+    """Stand-ins for the programs of a desktop: each writes what it is given."""
+    folder.mkdir()
+    for name in names:
+        program = folder / name
+        program.write_text(f'#!/bin/sh\necho loud; printf %s "$1" > "{folder}/{name}.told"\n')
+        program.chmod(0o755)
+    return folder
+
+
+@pytest.mark.parametrize(("system", "program"), [("linux", "xdg-open"), ("darwin", "open")])
+@pytest.mark.parametrize("there", [True, False])
+async def test_the_path_is_copied_and_the_folder_shown_where_something_can(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, system: str, program: str, there: bool
+):
+    monkeypatch.setattr("sys.platform", system)
+    folder = programs(tmp_path / "bin", "pbcopy", *[program] * there)
+    monkeypatch.setenv("PATH", str(folder))
+    run = made_run(tmp_path / "runs", "old run")
+    app = app_over(tmp_path / "runs")
     async with app.run_test() as pilot:
         await pilot.press("f")
+        await pilot.pause()
         assert app.clipboard == str(run.path)
+        said = [note.message for note in app._notifications][-1]
+        assert str(run.path) in said
+        assert "The path is copied" in said
+        assert (f"{program} is asked" in said, f"no {program}" in said) == (there, not there)
+        told = folder / f"{program}.told"
+        until = time.monotonic() + 20
+        while there and not (told.exists() and told.read_text()) and time.monotonic() < until:
+            await pilot.pause(0.02)
+    assert (told.read_text() if told.exists() else None) == (str(run.path) if there else None)
 
 
 async def test_the_command_line_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -279,7 +481,7 @@ async def test_names_and_settings_from_outside_are_shown_as_they_are(tmp_path: P
 
 @pytest.mark.parametrize(
     ("seconds", "words"),
-    [(-50, "0 s"), (59, "59 s"), (61, "1 min"), (7200, "2 h"), (3 * 86400, "3 d")],
+    [(-50, "0 s"), (59, "50 s"), (61, "1 min"), (7200, "2 h"), (3 * 86400, "3 d")],
 )
 def test_ages(seconds: float, words: str):
     assert age(seconds) == words
@@ -291,3 +493,38 @@ async def test_a_folder_that_is_no_run_is_not_listed(tmp_path: Path):
     Run(tmp_path / "half").path.mkdir()
     async with app_over(tmp_path).run_test() as pilot:
         assert [row[1] for row in rows(page_of(pilot))] == ["real"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "said"),
+    [
+        ("nosuch", "No run matches “nosuch”"),
+        ("val<0", "No run matches “val<0”"),
+        ("lr>>x", "“lr>>x” compares nothing"),
+        ("nosuch=3", "“nosuch=3” compares nothing"),
+    ],
+)
+async def test_a_filter_that_keeps_nothing_says_why(tmp_path: Path, typed: str, said: str):
+    two_runs(tmp_path)
+    async with app_over(tmp_path).run_test(size=(80, 24)) as pilot:
+        await pilot.press("slash")
+        page = page_of(pilot)
+        page.query_one("#filter", Input).value = typed
+        await pilot.pause()
+        assert said in text_of(page)
+        await pilot.press("escape")
+        await pilot.pause()
+        assert said not in text_of(page)
+        assert len(rows(page)) == 2
+
+
+async def test_without_a_run_no_key_that_needs_one_is_shown(tmp_path: Path):
+    async with app_over(tmp_path).run_test(size=(80, 24)) as pilot:
+        page = page_of(pilot)
+        shown = text_of(page).split("\n")[-1]
+        assert "b 3-min run  n new run  D demo" in shown
+        assert [word for word in ("mark", "rename", "delete", "resume") if word in shown] == []
+        made_run(tmp_path)
+        page.look_again()
+        await pilot.pause()
+        assert "space mark" in text_of(page)

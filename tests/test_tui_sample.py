@@ -1,7 +1,13 @@
 """The page that talks to a model, by every key it has; and the odds that its dials re-shape."""
 
+import asyncio
+import dataclasses
 import json
-from collections.abc import AsyncGenerator
+import math
+import shlex
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,19 +17,19 @@ import numpy as np
 import pytest
 from made_runs import check_golden, made_run, text_of
 from rich.cells import cell_len
-from small_model import small_run
+from small_model import small_gpt, small_run
 from textual.pilot import Pilot
 from textual.widgets import Static
 
 from mlx_gpt.config import SampleConfig
 from mlx_gpt.errors import UserError
 from mlx_gpt.language import Language, say
-from mlx_gpt.run import Record, append, hold_lock, read
-from mlx_gpt.sampling import filtered
+from mlx_gpt.run import Record, Run, append, hold_lock, read
+from mlx_gpt.sampling import filtered, mark
 from tui.app import MlxGptApp
 from tui.dials import DIALS, turned
 from tui.history import read_prompts, remembered, write_prompts
-from tui.inside import Inside
+from tui.inside import Inside, Loaded, Place
 from tui.recorded import Recorded
 from tui.screens.sample import DEFAULTS, Sample
 from tui.screens.trace import Trace
@@ -31,7 +37,7 @@ from tui.strand import Piece, Strand, piece_of, reshaped
 from tui.trainer import Trainer
 from tui.widgets.dial_row import DialRow
 from tui.widgets.prompt import Prompt
-from tui.widgets.rivals import Rivals
+from tui.widgets.rivals import Rivals, ranks
 from tui.widgets.token_text import TokenText, bits_of, wrapped
 
 PROMPT = "Once upon a time"
@@ -84,13 +90,17 @@ def piece_with(logits: np.ndarray, stored: int | None = None) -> Piece:
     p = np.exp(logits - logits.max())
     p = p / p.sum()
     order = np.argsort(-p, kind="stable")[:stored]
-    return Piece(int(order[0]), "x", "x", float(p[order[0]]), order, p[order], ("x",) * len(order))
+    own, names = int(order[0]), ("x",) * len(order)
+    return Piece(own, "x", "x", float(p[own]), order, p[order], names, logit=float(logits[own]))
 
 
-def odds_of_mlx(logits: np.ndarray, settings: dict[str, Any]) -> np.ndarray:
+def odds_of_mlx(
+    logits: np.ndarray, settings: dict[str, Any], before: Sequence[int] = ()
+) -> np.ndarray:
     """The same by the sampler itself."""
-    known = {name: settings[name] for name in ("temperature", "top_k", "top_p", "min_p")}
-    kept = filtered(mx.array(logits.astype(np.float32))[None], SampleConfig(**known))
+    known = {name: value for name, value in settings.items() if name != "samples"}
+    used = mark(mx.array([list(before)], mx.int32), len(logits)) if before else None
+    kept = filtered(mx.array(logits.astype(np.float32))[None], SampleConfig(**known), used)
     return np.array(mx.softmax(kept, axis=-1))[0]
 
 
@@ -107,6 +117,12 @@ SHAPES = [
     {"min_p": 0.1},
     {"temperature": 0.6, "top_k": 20, "top_p": 0.9, "min_p": 0.02},
 ]
+PENALTIES = [
+    *({"repetition_penalty": 1.6, **shape} for shape in SHAPES),
+    {"repetition_penalty": 1.05},
+    {"repetition_penalty": 2.0, "top_k": 3},
+    {"repetition_penalty": 2.0, "top_p": 0.5},
+]
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -120,6 +136,59 @@ def test_the_dials_shape_the_odds_as_the_sampler_does(shape: dict[str, Any], see
     assert odds.exact
     assert odds.ps == pytest.approx(expected, abs=2e-6)
     assert odds.kept.tolist() == (expected > 0).tolist()
+
+
+@pytest.mark.parametrize("shape", PENALTIES, ids=str)
+@pytest.mark.parametrize(("seed", "shift"), [(0, -4.0), (1, 0.0), (2, 4.0)])
+def test_the_repetition_penalty_shapes_the_odds_as_the_sampler_does(
+    shape: dict[str, Any], seed: int, shift: float
+):
+    settings = DEFAULTS | {"temperature": 1.0} | shape
+    chance = np.random.default_rng(seed)
+    logits = chance.normal(scale=3, size=50) + shift
+    likeliest = np.argsort(-logits)[:4].tolist()  # used, so that the order changes
+    before = [*likeliest, *chance.integers(0, 50, 30).tolist()]
+    piece = piece_with(logits)
+    odds = reshaped(piece, 50, settings, before)
+    expected = odds_of_mlx(logits, settings, before)[piece.ids]
+    assert odds.exact
+    assert odds.ps == pytest.approx(expected, abs=2e-6)
+    assert odds.kept.tolist() == (expected > 0).tolist()
+
+
+def test_penalised_tokens_that_fall_among_those_not_stored_make_the_odds_uncertain():
+    logits = np.linspace(6, 1, 100)
+    settings = DEFAULTS | {"repetition_penalty": 2.0, "top_k": 5}
+    piece = piece_with(logits, stored=30)
+    for count, exact in ((1, True), (25, True), (26, False), (30, False)):
+        before = piece.ids[:count].tolist()
+        odds = reshaped(piece, 100, settings, before)
+        assert odds.exact == exact
+        if exact:
+            expected = odds_of_mlx(logits, settings, before)[piece.ids]
+            assert odds.ps == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("shape", [*SHAPES, *PENALTIES], ids=str)
+def test_odds_are_shares_whatever_is_stored_and_used(shape: dict[str, Any]):
+    settings = DEFAULTS | shape
+    logits = np.random.default_rng(1).normal(scale=2, size=60)
+    for stored in (1, 2, 10, 59):
+        piece = piece_with(logits, stored)
+        for before in ([], piece.ids.tolist(), list(range(60))):
+            odds = reshaped(piece, 60, settings, before)
+            assert np.isfinite(odds.ps).all()
+            assert -1e-9 <= odds.ps.sum() <= 1 + 1e-9
+            assert (odds.ps[~odds.kept] == 0).all()
+
+
+def test_without_logits_the_penalty_waits_and_the_odds_are_uncertain():
+    piece = piece_with(np.random.default_rng(0).normal(scale=3, size=50))
+    blind = dataclasses.replace(piece, logit=math.nan)
+    settings = DEFAULTS | {"repetition_penalty": 1.5}
+    odds = reshaped(blind, 50, settings, piece.ids[:5].tolist())
+    assert not odds.exact
+    assert odds.ps == pytest.approx(reshaped(piece, 50, DEFAULTS).ps)
 
 
 @pytest.mark.parametrize("temperature", [1.0, 0.5])
@@ -196,12 +265,13 @@ def test_no_line_is_wider_than_its_column_and_nothing_is_lost(width: int):
     lines = wrapped(bits_of(strand_of(*texts), None), width)
     assert all(sum(cell_len(bit.text) for bit in line) <= width for line in lines)
     shown = "".join(bit.text for line in lines for bit in line)
-    assert shown == "".join(texts).replace("\n", "⏎").replace("\t", "⇥")
+    whole = "".join(texts).replace("\n", "⏎").replace("\t", "⇥")
+    assert shown.replace(" ", "") == whole.replace(" ", "")
 
 
-def test_words_stay_whole_where_they_fit():
+def test_words_stay_whole_where_they_fit_and_no_line_begins_with_a_space_between_them():
     lines = wrapped(bits_of(strand_of("ab", "cd", " ef", "gh", " ij"), None), 6)
-    assert ["".join(bit.text for bit in line) for line in lines] == ["abcd", " efgh", " ij"]
+    assert ["".join(bit.text for bit in line) for line in lines] == ["abcd", "efgh", "ij"]
 
 
 def test_control_characters_and_markup_of_a_model_are_shown_not_obeyed():
@@ -309,6 +379,23 @@ async def test_turning_a_dial_reshapes_the_bars_without_asking_anyone(tmp_path: 
         assert page.dial > 0
 
 
+def test_the_likeliest_rivals_the_token_that_came_and_the_cursor_are_always_seen():
+    assert ranks(40, 7, own=2, rival=2) == [0, 1, 2, 3, 4, 5, 6]
+    assert ranks(3, 7, own=2, rival=0) == [0, 1, 2]
+    assert ranks(40, 7, own=20, rival=0) == [0, 1, 2, 3, 4, 5, 20]
+    assert ranks(40, 7, own=20, rival=20) == [0, 1, 2, 3, 18, 19, 20]
+    assert ranks(40, 7, own=30, rival=20) == [0, 1, 2, 3, 18, 20, 30]
+    for lines in (3, 8):
+        for own in range(12):
+            for rival in range(12):
+                shown = ranks(12, lines, own, rival)
+                assert shown == sorted(set(shown))
+                assert rival in shown
+                assert own in shown
+                assert 0 in shown
+                assert len(shown) <= lines
+
+
 async def test_several_samples_stand_side_by_side_and_v_goes_to_the_next(tmp_path: Path):
     app = recorded_app(tmp_path)
     async with app.run_test(size=(120, 40)) as pilot:
@@ -322,6 +409,19 @@ async def test_several_samples_stand_side_by_side_and_v_goes_to_the_next(tmp_pat
         assert page.active == 2
         await pilot.press("v")
         assert page.active == 0
+
+
+async def test_samples_beyond_the_edge_are_told_and_v_brings_them(tmp_path: Path):
+    app = recorded_app(tmp_path)
+    async with app.run_test() as pilot:
+        await pilot.press("3", "D", "plus", "plus", "plus")
+        page = await sampled(pilot)
+        assert "1/4 (v: next)" in facts(page)
+        assert "3/4 ›" in text_of(page)
+        assert "4/4" not in text_of(page)
+        await pilot.press("v", "v", "v")
+        assert "‹2/4" in text_of(page)
+        assert "4/4" in text_of(page)
 
 
 async def test_prompts_of_the_past_come_back_even_another_day(tmp_path: Path):
@@ -360,6 +460,7 @@ async def test_the_command_line_gives_the_same_sample(tmp_path: Path):
         assert line.startswith("mlx-gpt sample demo 'Once upon a time' ")
         assert "--top-k 1" in line
         assert "--seed 7" in line
+        assert page.command_note() == ""
 
 
 async def test_the_language_changes_under_a_sample(tmp_path: Path):
@@ -369,7 +470,7 @@ async def test_the_language_changes_under_a_sample(tmp_path: Path):
         await pilot.press("L")
         await pilot.pause()
         assert "semilla 7" in facts(page)
-        assert "quedan" in page.query_one(Rivals).render().plain
+        assert "pueden venir" in page.query_one(Rivals).render().plain
 
 
 # A real model
@@ -390,6 +491,10 @@ async def test_a_real_model_is_sampled_branched_and_undone(tmp_path: Path):
         await settle(pilot)
         assert [piece.id for piece in page.strand.pieces[:2]] == [first[0], rival]
         assert page.strand.pieces[1].chosen
+        text = page.strand.text_at(2)
+        exact = list(text.encode()) == page.strand.prefix(2)
+        assert exact != ("may go another way" in page.command_note())
+        assert f" {shlex.quote(text)} " in page.command_line()
         await pilot.press("u")
         assert [piece.id for piece in page.strand.pieces] == first
         await pilot.press("r")
@@ -402,6 +507,72 @@ async def test_a_real_model_is_sampled_branched_and_undone(tmp_path: Path):
         await app.workers.wait_for_complete()
         assert isinstance(app.screen, Trace)
         assert app.screen.inquiry.given.prompt == "ab" + page.strand.pieces[0].text
+
+
+def same_text(line: str, strand: Strand) -> bool:
+    """Whether a command line prints the text of a sample."""
+    done = subprocess.run(
+        [sys.executable, "-m", "mlx_gpt", *shlex.split(line)[1:], "--json"],
+        capture_output=True,
+        check=True,
+    )
+    answer = json.loads(done.stdout.splitlines()[strand.number])
+    return answer["prompt"] + answer["text"] == strand.text_at(len(strand.pieces))
+
+
+async def test_a_branch_of_a_later_sample_keeps_its_chance_and_its_command(tmp_path: Path):
+    run = small_run(tmp_path / "runs")
+    app = MlxGptApp(tmp_path / "runs", run=run)
+    async with app.run_test() as pilot:
+        await pilot.press("3")
+        page = page_of(pilot)
+        page.settings |= {"samples": 3, "max_tokens": 8}
+        await pilot.press("i", "a", "b", "enter")
+        await settle(pilot)
+        before = page.strands[2].prefix(8)
+        rivals = list(page.strands[2].pieces[0].ids)
+        await pilot.press("v", "v", "home", "b")
+        await settle(pilot)
+        assert page.strand.prefix(8) == before  # its own token was chosen
+        page.action_undo()
+        page.active, page.cursor, page.rival = 2, 0, rivals.index(ord("o"))
+        await pilot.press("b")
+        await settle(pilot)
+        assert page.command_note() == "Of the samples that the command gives, the last is this one."
+        assert same_text(page.command_line(), page.strand)
+
+
+async def test_the_bars_of_a_real_model_follow_the_penalty_without_asking_it(tmp_path: Path):
+    run = small_run(tmp_path / "runs")
+    app = MlxGptApp(tmp_path / "runs", run=run)
+    async with app.run_test() as pilot:
+        await pilot.press("3")
+        page_of(pilot).settings["max_tokens"] = 8
+        await pilot.press("i", "a", "b", "enter")
+        page = await settle(pilot)
+        await app.insides.pop(False).close()  # whoever asks now would start a process
+        await pilot.press("left", *["d"] * 4, *["plus"] * 8)
+        settings = page.settings
+        assert settings["repetition_penalty"] == 1.4
+        before = page.strand.prefix(page.cursor)
+        logits = np.array(small_gpt(seed=10)(mx.array([before]))[0, -1])
+        choice = page.choice()
+    assert choice is not None
+    assert choice.odds.exact
+    assert "rep acts" not in page.facts()
+    expected = odds_of_mlx(logits, settings, before)[choice.piece.ids]
+    assert choice.odds.ps == pytest.approx(expected, abs=2e-6)
+    plain = odds_of_mlx(logits, settings | {"repetition_penalty": 1.0})[choice.piece.ids]
+    assert abs(choice.odds.ps - plain).max() > 1e-3
+
+
+async def test_odds_that_came_without_logits_say_so_where_the_penalty_is_in_hand(tmp_path: Path):
+    app = recorded_app(tmp_path)
+    async with app.run_test(size=(120, 40)) as pilot:
+        page = await sampled(pilot)
+        assert "rep acts" not in facts(page)
+        await pilot.press(*["d"] * 4)
+        assert "rep acts on the next text" in facts(page)
 
 
 async def test_space_stops_a_long_sample(tmp_path: Path):
@@ -448,12 +619,14 @@ async def test_a_living_run_answers_itself_at_the_step_it_is_at(tmp_path: Path):
                 await pilot.pause(0.02)
             (command,) = read(run.control)
             rivals = [[104, "h", 0.6], [105, "i", 0.3], [106, "j", 0.1]]
-            told = {"token": [104, "h", 0.6], "rivals": rivals}
+            told = {"token": [104, "h", 0.6], "rivals": rivals, "logit": 2.5}
             trainer = Answering(run)
             trainer.tell("ack", command["id"], ok=True)
+            trainer.tell("token", command["id"], text="", prompt=[72, 105], tokens=[])
             trainer.tell("token", command["id"], text="h", tokens=[told])
             trainer.tell("sample_end", command["id"], step=123, text="h", seed=command["seed"])
             page = await settle(pilot)
+            line, note = page.command_line(), page.command_note()
     assert (command["cmd"], command["prompt"]) == ("sample", "Hi")
     assert command["top"] > 0
     assert [piece.text for piece in page.strand.pieces] == ["h"]
@@ -461,6 +634,27 @@ async def test_a_living_run_answers_itself_at_the_step_it_is_at(tmp_path: Path):
     choice = page.choice()
     assert choice is not None
     assert choice.piece.names == ("h", "i", "j")
+    assert choice.piece.logit == 2.5
+    assert page.strand.prompt == (72, 105)
+    assert page.strand.branch(0, 1).prefix(1) == [72, 105, 105]
+    assert "--checkpoint latest" in line
+    assert "is in training" in note
+
+
+async def test_samples_of_a_living_run_have_one_seed_and_are_numbered(tmp_path: Path):
+    run = made_run(tmp_path / "runs", end=None)
+    with hold_lock(run):
+        asking = asyncio.create_task(
+            collect(Trainer(run).stream("sample", prompt="a", n=3, seed=9))
+        )
+        for number in range(3):
+            while len(read(run.control)) <= number:
+                await asyncio.sleep(0.01)
+            command = read(run.control)[number]
+            append(run.events, {"kind": "sample_end", "id": command["id"], "seed": 9})
+        await asking
+    told = [(command["seed"], command["first"]) for command in read(run.control)]
+    assert told == [(9, 0), (9, 1), (9, 2)]
 
 
 async def test_a_trainer_that_refuses_or_dies_is_quoted(tmp_path: Path):
@@ -492,3 +686,12 @@ def test_the_record_of_a_token_becomes_a_piece_with_readable_rivals():
     piece = piece_of({"id": 65, "text": "A", "p": 0.75, "rivals": rivals}, str)
     assert (piece.names, piece.ps.tolist()) == (("A", "\n"), [0.75, 0.25])
     assert json.dumps(piece.ids.tolist()) == "[65, 10]"
+
+
+def test_a_checkpoint_of_a_run_is_named_in_the_language(tmp_path: Path):
+    place = Place("a", "best", 300, Run(tmp_path / "a"))
+    loaded = Loaded(place, "a, step 300", 300, (), {}, {}, (), 0)
+    assert loaded.title == "a, step 300"
+    say.language = "es"
+    assert loaded.title == "a, paso 300"
+    assert loaded._replace(place=Place("small")).title == "a, step 300"

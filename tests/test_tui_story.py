@@ -116,15 +116,55 @@ def test_text_from_a_model_is_not_markup_and_moves_nothing(tmp_path: Path):
 @pytest.mark.parametrize(
     ("event", "line"),
     [
-        ({"kind": "warning", "time": None, "message": "hot"}, "--:--:-- warning hot"),
-        ({"kind": "odd", "x": 1.23456789}, "--:--:-- odd x=1.235"),
-        ({"kind": "checkpoint", "step": 5, "path": "p"}, "--:--:-- saved step=5"),
-        ({"kind": "ack", "ok": False, "message": "\x1bno"}, "--:--:-- answer ␛no"),
-        ({"time": 1e300}, "--:--:-- None"),
+        ({"kind": "warning", "time": None, "message": "hot"}, "warning: hot"),
+        ({"kind": "odd", "x": 1.23456789}, "odd x=1.235"),
+        ({"kind": "checkpoint", "step": 5, "path": "p"}, "saved step 5"),
+        ({"kind": "checkpoint", "step": 5, "best": True}, "saved step 5, the best so far"),
+        ({"kind": "ack", "ok": False, "message": "\x1bno"}, "refused: ␛no"),
+        ({"kind": "ack", "ok": True, "cmd": "eval", "step": 3}, "Evaluated at step 3."),
+        ({"kind": "ack", "ok": True, "cmd": "eval", "message": "old"}, "old"),
+        ({"kind": "finished", "step": 9, "reason": "stopped"}, "stopped and saved at step 9"),
+        ({"kind": "finished", "step": 9, "reason": "done"}, "all 9 steps are done"),
+        (
+            {"kind": "finished", "step": 9, "reason": "done", "early": True},
+            "ended at step 9: validation no longer improved",
+        ),
+        ({"kind": "finished", "step": 9, "reason": "?"}, 'finished step=9  reason="?"'),
+        (
+            {"kind": "sample_end", "step": 9, "prompt": "Once", "text": " a\nb", "key": 1},
+            "asked at step 9: Once│ a⏎b",
+        ),
+        ({"time": 1e300}, "None"),
     ],
 )
 def test_events_become_lines(event: dict[str, object], line: str):
-    assert event_line(event).plain == line
+    assert event_line(event).plain == f"--:--:-- {line}"
+
+
+def test_the_log_does_not_say_twice_what_was_asked_and_done(tmp_path: Path):
+    run = made_run(tmp_path)
+    append(run.events, {"kind": "ack", "cmd": "pause", "ok": True, "step": 7})
+    append(run.events, {"kind": "paused", "step": 7})
+    append(run.events, {"kind": "ack", "cmd": "save", "ok": False, "message": "disk full"})
+    lines = log_text(read_all(run)).plain.split("\n")
+    assert [line.partition(" ")[2] for line in lines[-2:]] == [
+        "paused at step 7",
+        "refused: disk full",
+    ]
+    assert sum("7" in line.partition(" ")[2] for line in lines) == 1
+
+
+def test_only_the_last_sample_that_was_asked_for_is_shown_below_the_probes(tmp_path: Path):
+    run = made_run(tmp_path)
+    append(run.events, {"kind": "sample_end", "id": "a", "text": " old", "step": 4})
+    append(run.events, {"kind": "token", "id": "b", "text": " new"})
+    _, content = probe_text(read_all(run), None)
+    assert content.plain.endswith("ran home\nasked …│ new▌")
+    end = {"kind": "sample_end", "id": "b", "text": " new", "step": 9, "prompt": "Why"}
+    append(run.events, end)
+    _, content = probe_text(read_all(run), None)
+    assert content.plain.endswith("ran home\nasked at 9 Why│ new")
+    assert "old" not in content.plain
 
 
 def test_the_log_of_a_run_that_came_to_grief_ends_with_what_was_printed(tmp_path: Path):

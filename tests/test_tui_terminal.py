@@ -28,7 +28,7 @@ class Tmux:
         self.folder = folder
         self.socket = str(folder / "tmux")
         environment = {"PYTHONPATH": str(ROOT), "MLX_GPT_CACHE": str(folder / "cache")}
-        environment |= {"LC_ALL": "C.UTF-8"}
+        environment |= {"LC_ALL": "C.UTF-8", "XDG_CONFIG_HOME": str(folder / "config")}
         pairs = [word for name, value in environment.items() for word in ("-e", f"{name}={value}")]
         size = ["-x", "80", "-y", "24"]
         self.call("new-session", "-d", "-s", "it", *size, *pairs, "-c", str(folder), "sh")
@@ -57,9 +57,15 @@ class Tmux:
         """Wait until the terminal shows a text."""
         self.wait(lambda: text in self.shown(), text)
 
-    def open_app(self) -> None:
+    def open_app(self, options: str = "") -> None:
         """Start the app from the shell."""
-        self.press(f"{sys.executable} -m tui.cli tui", "Enter")
+        self.press(f"{sys.executable} -m tui.cli {options} tui", "Enter")
+
+    def leave_app(self, shown: str) -> None:
+        """Back to an empty shell from an app that shows a text."""
+        self.press("q")
+        self.wait(lambda: shown not in self.shown(), "the end of the app")
+        self.press("clear", "Enter")
 
 
 @pytest.fixture
@@ -82,11 +88,11 @@ def test_the_whole_story(tmux: Tmux):
     tmux.press("5")
     tmux.wait_for("what to begin from")
     for _ in range(6):
-        if "preset                   mini" in tmux.shown():
+        if "preset              mini" in tmux.shown():
             break
         tmux.press("Right")
         time.sleep(0.5)
-    tmux.wait_for("preset                   mini")
+    tmux.wait_for("preset              mini")
     tmux.press("s")
     tmux.wait_for("● running")
 
@@ -119,3 +125,20 @@ def test_the_whole_story(tmux: Tmux):
     tmux.wait_for("○ interrupted")
     tmux.press("q")
     tmux.wait(lambda: "1 Runs" not in tmux.shown(), "the end of the app")
+
+
+def test_a_language_that_was_chosen_lasts_and_gives_way_to_the_command_line(tmux: Tmux):
+    english, spanish = "1 Runs", "1 Ejecuciones"
+    tmux.open_app()
+    tmux.wait_for(english)
+    tmux.press("L")
+    tmux.wait_for(spanish)
+    tmux.leave_app(spanish)
+    tmux.open_app()
+    tmux.wait_for(spanish)
+    tmux.leave_app(spanish)
+    tmux.open_app("--lang en")
+    tmux.wait_for(english)
+    tmux.leave_app(english)
+    kept = tmux.folder / "config" / "mlx-gpt" / "app.toml"
+    assert kept.read_text() == 'language = "es"\n'

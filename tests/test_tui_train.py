@@ -1,17 +1,31 @@
 """The page of a run in training, by every key it has."""
 
+import json
+import math
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
-from made_runs import BEGAN, check_golden, evaluate, made_run, step_record, text_of
+from made_runs import (
+    BEGAN,
+    check_golden,
+    config,
+    eval_record,
+    evaluate,
+    made_run,
+    step_record,
+    text_of,
+)
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
+from mlx_gpt.inventory import training_bytes
 from mlx_gpt.language import Language, say
 from mlx_gpt.run import Run, append, hold_lock, read
 from tui.app import MlxGptApp
+from tui.i18n import t
+from tui.plot import short
 from tui.screens.dialogs import Ask
 from tui.screens.train import Train
 from tui.widgets.chart import Chart
@@ -202,6 +216,146 @@ async def test_a_key_sends_its_command(tmp_path: Path, key: str, cmd: str):
             assert commands(run) == [cmd]
 
 
+async def test_a_command_shows_at_once_and_until_it_is_answered(tmp_path: Path):
+    run = made_run(tmp_path, steps=150, end=None)
+    with hold_lock(run):
+        async with app_for(run).run_test() as pilot:
+            page = page_of(pilot)
+            await pilot.press("X")
+            assert "Asked to stop; waiting for the step to end" in advice(page)
+            [command] = read(run.control)
+            append(run.events, {"kind": "ack", "id": command["id"], "cmd": "stop", "ok": True})
+            page.tick()
+            assert "Asked" not in advice(page)
+
+
+async def test_a_run_that_was_stopped_says_so(tmp_path: Path):
+    run = made_run(tmp_path, steps=150, end="stopped")
+    async with app_for(run).run_test() as pilot:
+        page = page_of(pilot)
+        assert "Stopped and saved at step 150 of 200" in advice(page)
+        assert "■ stopped" in page.query_one(Status).render().plain
+
+
+@pytest.mark.parametrize("language", ["en", "es"])
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 160])
+async def test_the_status_is_two_lines_at_any_width(tmp_path: Path, width: int, language: Language):
+    say.language = language
+    run = made_run(tmp_path, steps=0, end=None)
+    memory = {"active_memory": 123_400_000_000, "peak_memory": 127_400_000_000}
+    for step in (123_456, 123_460):
+        slow = {"time": BEGAN + step, "tokens_per_second": 41_500.0, "grad_norm": 1.234e-5}
+        append(run.metrics, step_record(step, lr=1.234e-5, **slow, **memory))
+    append(run.events, {"kind": "started", "steps": 200_000, "memory_limit": 192_000_000_000})
+    with hold_lock(run):
+        async with app_for(run).run_test(size=(max(width, 80), 24)) as pilot:
+            status = page_of(pilot).query_one(Status)
+            status.styles.width = width
+            await pilot.pause()
+            lines = status.render().plain.split("\n")
+            assert len(lines) == 2
+            assert max(map(len, lines)) <= width - 2
+            assert "123460/200000" in lines[0]
+            assert t("chart.train") in lines[1]
+            if width >= 80:
+                assert all(word in lines[0] for word in ("62%", "21 h", "41.5k tok/s"))
+                assert all(
+                    word in lines[1] for word in (f" {t('chart.val')} ", "lr ", "127GB/192GB")
+                )
+
+
+async def test_the_measured_memory_stands_beside_the_estimate(tmp_path: Path):
+    run = made_run(tmp_path)
+    expected = training_bytes(config().model, config().train)
+    async with app_for(run).run_test(size=(160, 48)) as pilot:
+        shown = page_of(pilot).query_one(Status).render().plain
+        assert f"mem 20MB/1GB  estimated {short(expected, as_bytes=True)}" in shown
+
+
+async def test_a_training_on_its_way_tells_how_far_it_is(tmp_path: Path):
+    app = app_for(made_run(tmp_path))
+    async with app.run_test() as pilot:
+        page = page_of(pilot)
+        launch = app.launch(["mlx-gpt", "--version"])
+        launch.notes.write_text("reading the text 40%\n", encoding="utf-8")
+        page.tick()
+        assert "being prepared: reading the text 40%" in advice(page)
+        assert app.about() == "reading the text 40%"
+        assert app.launch(["mlx-gpt", "--version"]) is launch
+        assert app.launches == [launch]
+        launch.process.wait(60)
+        app.launches.remove(launch)
+        launch.close()
+        page.tick()
+        assert "Finished" in advice(page)
+
+
+async def test_outliers_are_left_out_of_every_chart_but_those_that_are_set(tmp_path: Path):
+    run = made_run(tmp_path)
+    async with app_for(run).run_test(size=(160, 48)) as pilot:
+        page = page_of(pilot)
+        charts = [page.query_one(f"#side{number}", Chart) for number in range(4)]
+        assert {chart.look.robust for chart in charts} == {False}
+        await pilot.press("o")
+        robust = {chart.figure.title: chart.look.robust for chart in charts}
+        assert robust == {
+            "learning rate": False,
+            "gradient norm": True,
+            "tokens/s": True,
+            "memory": False,
+        }
+        await pilot.press("g")
+        assert main_chart(page).look.robust is False
+
+
+async def test_the_title_tells_step_smoothing_and_units(tmp_path: Path):
+    run = made_run(tmp_path)
+    facts = {"train_tokens": 100_000, "val_tokens": 500, "val_bytes": 1000}
+    run.data_json.write_text(json.dumps(facts), encoding="utf-8")
+    async with app_for(run).run_test(size=(160, 48)) as pilot:
+        page = page_of(pilot)
+        await pilot.press("left")
+        head = text_of(page).split("\n")[3]
+        val = eval_record(150)["val_loss"]
+        assert "step 150  train (ema 0.9)" in head
+        assert (
+            f"val {val:.4g}  {val / math.log(2) / 2:.4g} bits/byte  {math.exp(val):.4g} ppl" in head
+        )
+        await pilot.press("plus")
+        assert "(ema 0.95)" in text_of(page)
+        await pilot.press(*["minus"] * 5)
+        assert "ema" not in text_of(page)
+
+
+async def test_the_log_follows_its_end_unless_one_reads_above(tmp_path: Path):
+    run = made_run(tmp_path, steps=150, end=None)
+    long = "a warning so long that it takes several lines of the pane " * 5
+    for number in range(12):
+        append(run.events, {"kind": "warning", "message": f"{number} {long}"})
+    with hold_lock(run):
+        app = app_for(run)
+        async with app.run_test() as pilot:
+            page = page_of(pilot)
+            await pilot.press("v", "v")
+            await pilot.pause()
+            log = page.query_one("#log", Pane)
+            assert log.max_scroll_y > 20
+            assert log.scroll_y == log.max_scroll_y
+            log.focus()
+            await pilot.press("home")
+            await pilot.pause(0.5)
+            append(run.events, {"kind": "warning", "message": "news"})
+            page.tick()
+            await pilot.pause()
+            assert log.scroll_y == 0
+            await pilot.press("end")
+            await pilot.pause(0.5)
+            append(run.events, {"kind": "warning", "message": f"news {long}"})
+            page.tick()
+            await pilot.pause()
+            assert log.scroll_y == log.max_scroll_y
+
+
 async def test_p_goes_on_with_a_paused_run(tmp_path: Path):
     run = made_run(tmp_path, steps=150, end=None)
     append(run.events, {"kind": "paused"})
@@ -244,7 +398,7 @@ async def test_asking_streams_the_answer(tmp_path: Path):
             assert "Once [b]│ upon␛ a▌" in pane(page, "probes")
             append(run.events, {"kind": "sample_end", "id": command["id"], "text": " upon a time"})
             page.tick()
-            assert "Once [b]│ upon a time\n" in pane(page, "probes")
+            assert pane(page, "probes").endswith("Once [b]│ upon a time")
 
 
 async def test_a_run_without_a_trainer_takes_no_commands(tmp_path: Path):
@@ -254,7 +408,9 @@ async def test_a_run_without_a_trainer_takes_no_commands(tmp_path: Path):
         await pilot.press("p", "s", "X", "e", "a")
         assert isinstance(app.screen, Train)
         assert not run.control.exists()
-        assert len(app._notifications) == 5
+        shown = text_of(app.screen)
+        assert "p pause" not in shown
+        assert "R resume" in shown
 
 
 @pytest.mark.parametrize(
@@ -327,9 +483,11 @@ async def test_a_vanished_folder_is_said(tmp_path: Path):
     async with app_for(run).run_test() as pilot:
         page = page_of(pilot)
         shutil.rmtree(run.path)
-        page.draw_anew()
+        page.tick()
         assert "gone" in advice(page)
-        await pilot.press("p", "left", "R", "escape")
+        await pilot.press("p", "left", "L", "R", "escape")
+        notes = [note.message for note in page.app._notifications]
+        assert notes[-1] == "La carpeta de esta ejecución ha desaparecido."
 
 
 async def test_the_language_changes_while_it_runs(tmp_path: Path):
@@ -351,16 +509,23 @@ async def test_the_language_changes_while_it_runs(tmp_path: Path):
         assert "terminada" not in shown
 
 
-@pytest.mark.parametrize("end", ["done", None])
+@pytest.mark.parametrize(
+    ("end", "expected"),
+    [
+        ("done", "mlx-gpt train {0}/config.toml --name stories-2 --out {1}"),
+        ("diverged", "mlx-gpt train --resume {0} train.lr=0.00033"),
+        (None, "mlx-gpt train --resume {0}"),
+    ],
+)
 async def test_the_command_line_of_the_page(
-    tmp_path: Path, end: str | None, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, end: str | None, expected: str, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr("sys.platform", "linux")
     run = made_run(tmp_path, end=end)
     app = app_for(run)
     async with app.run_test() as pilot:
         await pilot.press("y")
-        assert app.clipboard == f"mlx-gpt train --resume {run.path}"
+        assert app.clipboard == expected.format(run.path, tmp_path)
         with hold_lock(run):
             page_of(pilot).tick()
             await pilot.press("y")

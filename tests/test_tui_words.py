@@ -18,8 +18,8 @@ EN, ES = CATALOGUES["en"], CATALOGUES["es"]
 TUI = Path(__file__).parent.parent / "tui"
 # Keys that are put together while the app runs.
 FAMILIES = (
-    r"(key|tip|help|page|state|column|metric|curve|event|advice|new|reference"
-    r"|finish|view|part|group|axis)\."
+    r"(key|keyboard|tip|help|page|state|column|metric|curve|event|advice|new|reference"
+    r"|finish|view|part|topic|word|gloss|tour|group|axis)\."
 )
 
 

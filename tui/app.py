@@ -9,11 +9,15 @@ How it hangs together, for whoever adds a part:
   (a column, a placeholder, a border title) is said again in `retranslate()`.
 - A binding is `bind("page.action", "keys", "action")`; the catalogues hold `key.page.action` (its
   name, at most 12 letters) and `tip.page.action` (a sentence). `MlxGptApp.action_*` are for all
-  pages. A widget explains itself by a class attribute `topic`.
+  pages. A widget explains itself by a class attribute `topic`, a key `help.NAME` of the catalogues
+  with its name under `topic.NAME`; the words of the field are `word.*` and `gloss.*`.
+- Keys that cannot act now are told by `check_action` (None: explained in the help, not shown).
+- A passing note (`tell`, `refuse`) takes the place of the one before.
 - The app ticks four times a second and only the page on top: `tick()` reads what is new in slices
   and returns whether more is waiting. Draw only what has changed.
 - Curves come from `app.feed(run)` (tui/feed.py); nothing else parses a run folder. Commands go out
   by `mlx_gpt.run.send`. New trainings are processes of their own (tui/launch.py).
+- What a user chooses for good (language, theme, marks) goes through `app.choose` (tui/choices.py).
 - Text from outside goes through `mlx_gpt.terminal.visible` and is never parsed as markup.
 - Colours are theme variables in app.tcss; what they say is also said by a sign or a number.
 """
@@ -26,7 +30,9 @@ from typing import TYPE_CHECKING, ClassVar
 
 from textual.app import App, ReturnType, SystemCommand
 from textual.binding import Binding, BindingType
+from textual.command import CommandPalette
 from textual.dom import DOMNode
+from textual.notifications import Notify
 from textual.screen import Screen
 
 from mlx_gpt.errors import UserError
@@ -34,15 +40,20 @@ from mlx_gpt.language import say
 from mlx_gpt.run import Run, is_alive, list_runs
 from mlx_gpt.terminal import visible
 from tui import clipboard
+from tui.choices import Choices, read_choices, write_choices
+from tui.desktop import keep_awake
 from tui.diagnosis import lower_rate
 from tui.feed import Feed, last_written
-from tui.i18n import t
-from tui.keymap import bind, keymap_path, keymap_text, read_keymap, write_keymap
-from tui.launch import Launch, at_root, longer_words, resume_words
+from tui.i18n import known, t
+from tui.keymap import bind, keymap_path, keymap_text, lies_at, read_keymap, write_keymap
+from tui.launch import Launch, at_root, longer_words, resume_words, shell
 from tui.page import TALL, WIDE, Page
+from tui.plot import MARKS, Marks
 from tui.screens.dialogs import Ask
+from tui.tour import STATIONS, station_text
 from tui.widgets.status import MARKS as STATE_MARKS
 from tui.widgets.topbar import PAGES, TopBar
+from tui.widgets.tour_bar import TourBar
 
 if TYPE_CHECKING:
     from tui.inside import Inside
@@ -111,11 +122,13 @@ class MlxGptApp(App[None]):
         bind("app.save", "Y", "save", show=False),
         bind("app.language", "L,f2", "language"),
         bind("app.theme", "T,f3", "theme", show=False),
-        bind("app.runs", "1,f6", "page('runs')", show=False),
-        bind("app.train", "2,f7", "page('train')", show=False),
-        bind("app.sample", "3,f8", "page('sample')", show=False),
-        bind("app.trace", "4,f9", "page('trace')", show=False),
-        bind("app.new", "5,n", "page('new')", show=False),
+        bind("app.runs", "1,f5", "page('runs')", show=False),
+        bind("app.train", "2,f6", "page('train')", show=False),
+        bind("app.sample", "3,f7", "page('sample')", show=False),
+        bind("app.trace", "4,f8", "page('trace')", show=False),
+        bind("app.new", "5,n,f9", "page('new')", show=False),
+        bind("app.tour", "t", "tour", show=False),
+        bind("app.end_tour", "escape", "end_tour", show=False, priority=True),
         bind("app.palette", "ctrl+p,colon", "command_palette"),
         bind("app.quit", "q,f10", "quit"),
     ]
@@ -127,35 +140,96 @@ class MlxGptApp(App[None]):
         run: Run | None = None,
         model: str | None = None,
         demo: bool = False,
+        awake: bool = False,
+        choices: Path | None = None,
+        language_is_given: bool = False,
         clock: Callable[[], float] = time.time,
     ) -> None:
         super().__init__()
         self.root, self.clock = root, clock
+        self.faults: list[str] = []  # of the user's files
+        self.keys: dict[str, str] = {}  # by binding, as the user has changed them
+        self.choices_path, self.choices = choices, Choices()  # without a path none are kept
+        self.take_choices(language_is_given=language_is_given)
         self.run_in_hand = run or newest_run(root)
         self.model = model  # what the Sample and Trace pages load: a run, a preset, a path
         self.feeds: dict[Path, Feed] = {}
         self.launches: list[Launch] = []
         self.sent: set[str] = set()  # ids of the commands from here
         self.replay: Replay | None = None
+        self.station: int | None = None  # of the guided tour
         self.insides: dict[bool, Inside] = {}  # who answers about models: a recording, a worker
         self.prompt = ""  # what one page hands to another
-        self.about_text = ""
         self.start_page = "train" if run or living(self.run_in_hand) else "runs"
         self.demo = demo
+        self.awake = awake  # whether the machine is kept so while a training from here runs
 
     def on_mount(self) -> None:
         """The user's keys, the first page, the clock."""
-        try:
-            path = keymap_path()
-            if path.exists():
-                self.set_keymap(read_keymap(path, all_bindings()))
-        except UserError as error:
-            self.notify(visible(str(error)), severity="error", timeout=20, markup=False)
+        self.take_keys()
+        if self.faults:
+            faults = visible("\n".join(self.faults))
+            self.notify(faults, severity="error", timeout=20, markup=False)
         if self.demo:
             self.action_demo()
         elif self.start_page != "runs":
             self.switch_mode(self.start_page)
         self.set_interval(TICK_SECONDS, self.tick)
+
+    # What the user has chosen
+
+    def take_keys(self) -> None:
+        """The user's own keys."""
+        path = keymap_path()
+        if not lies_at(path):
+            return
+        try:
+            self.keys = read_keymap(path, all_bindings())
+            self.set_keymap(self.keys)
+        except UserError as error:
+            self.faults.append(str(error))
+
+    def take_choices(self, *, language_is_given: bool) -> None:
+        """What was chosen another time; a language given on the command line goes before."""
+        if self.choices_path is None:
+            return
+        try:
+            self.choices = read_choices(self.choices_path, self.available_themes)
+        except UserError as error:
+            self.faults.append(str(error))
+        if self.choices.language and not language_is_given:
+            say.language = self.choices.language
+        if self.choices.theme:
+            self.theme = self.choices.theme
+
+    def choose(self, choices: Choices) -> None:
+        """Keep choices for the next time."""
+        self.choices = choices
+        if self.choices_path is None:
+            return
+        try:
+            write_choices(self.choices_path, choices)
+        except UserError as error:
+            self.notify(visible(str(error)), severity="error", markup=False)
+
+    def validate_theme(self, theme: str) -> str:
+        """Without colour no theme of the terminal's own colours: they would all turn black."""
+        return self.theme if self.no_color and self.available_themes[theme].ansi else theme
+
+    def watch_theme(self, theme: str) -> None:
+        """Keep the theme, whether a key or the palette has changed it."""
+        if theme != self.choices.theme:
+            self.choose(self.choices._replace(theme=theme))
+
+    @property
+    def marks(self) -> Marks:
+        """What the charts are drawn with."""
+        return self.choices.marks or MARKS[0]
+
+    def next_marks(self) -> None:
+        """Draw the charts with other characters."""
+        marks = MARKS[(MARKS.index(self.marks) + 1) % len(MARKS)]
+        self.choose(self.choices._replace(marks=marks))
 
     # The run in hand
 
@@ -174,7 +248,22 @@ class MlxGptApp(App[None]):
     @property
     def replaying(self) -> bool:
         """Whether the run in hand is the recorded one."""
-        return self.replay is not None and self.run_in_hand == self.replay.run
+        return self.run_in_hand is not None and self.is_recorded(self.run_in_hand)
+
+    def recorded_prompts(self) -> tuple[str, ...]:
+        """The prompts that are answered, where that is a recording's choice."""
+        from tui.recorded import recorded_prompts
+
+        return recorded_prompts() if self.replaying else ()
+
+    def is_recorded(self, run: Run) -> bool:
+        """Whether a run is the one that is replayed."""
+        return self.replay is not None and run.path == self.replay.run.path
+
+    def runs(self) -> list[Run]:
+        """The runs in the folder, and the one that is replayed."""
+        played = [self.replay.run] if self.replay is not None else []
+        return [*list_runs(self.root), *played]
 
     def look_inside(self) -> "Inside":
         """Who answers about the model in hand: of the recorded run a recording, else a worker."""
@@ -193,8 +282,12 @@ class MlxGptApp(App[None]):
         self.action_page("train")
 
     def about(self) -> str:
-        """What the top bar says of the run in hand."""
-        return self.about_text
+        """What the top bar says: a training on its way, else the run in hand and its state."""
+        if self.launches:
+            return self.preparing()
+        if self.run_in_hand is None:
+            return ""
+        return f"{self.run_in_hand.name} {STATE_MARKS[self.feed(self.run_in_hand).state]}"
 
     def page_on_top(self) -> Page | None:
         """The page that is seen, perhaps under a dialog."""
@@ -220,33 +313,42 @@ class MlxGptApp(App[None]):
             self.set_timer(SOON_SECONDS, self.tick_page)
 
     def tell_about(self, page: Page) -> None:
-        """Keep the top bar true."""
-        text = ""
-        if self.run_in_hand is not None:
-            feed = self.feed(self.run_in_hand)
-            if page.NAME != "train":
-                feed.poll(ABOUT_SECONDS)
-            text = f"{self.run_in_hand.name} {STATE_MARKS[feed.state]}"
-        if text != self.about_text:
-            self.about_text = text
-            for bar in page.query(TopBar):
-                bar.refresh()
+        """Keep the top bar true, and the keys that act on the run in that state."""
+        if self.run_in_hand is not None and page.NAME != "train":
+            self.feed(self.run_in_hand).poll(ABOUT_SECONDS)
+        for bar in page.query(TopBar):
+            if bar.about != self.about():
+                bar.about = self.about()
+                page.refresh_bindings()
+        for line in page.query(TourBar):
+            line.text = "" if self.station is None else station_text(page, self.station)
 
     # Trainings on their way
 
     def launch(self, words: list[str]) -> Launch:
         """Start a training; the page on top tells when it has begun."""
+        for launch in self.launches:
+            if launch.words == words:
+                self.notify(t("launch.twice"), markup=False)
+                return launch
         launch = Launch(words)
         self.launches.append(launch)
         self.notify(t("launch.begun"), markup=False)
         return launch
+
+    def preparing(self) -> str:
+        """What the newest training on its way is doing; empty where there is none."""
+        return (self.launches[-1].stage() or t("launch.first")) if self.launches else ""
 
     def tend_launches(self) -> None:
         """Take in hand what has begun, and say what was refused."""
         for launch in [each for each in self.launches if each.finished()]:
             self.launches.remove(launch)
             try:
-                self.attach(Run(launch.run_path()))
+                run, pid = launch.begun()
+                self.attach(run)
+                if self.awake:
+                    keep_awake(pid)
             except UserError as error:
                 self.notify(visible(str(error)), severity="error", timeout=15, markup=False)
             launch.close()
@@ -260,12 +362,42 @@ class MlxGptApp(App[None]):
         from tui.replay import Replay
 
         if self.replay is None:
-            self.replay = Replay()
+            self.replay, self.station = Replay(), 0
         self.attach(self.replay.run)
+
+    def action_tour(self) -> None:
+        """On to the next station of the guided tour, which needs the recorded run."""
+        if len(self.screen_stack) > 1:
+            return
+        if not self.replaying:
+            self.action_demo()
+            self.go_to_station(0)
+        elif self.station is None or self.station + 1 == len(STATIONS):
+            self.go_to_station(1 if self.station is None else None)
+        else:
+            self.go_to_station(self.station + 1)
+
+    def go_to_station(self, station: int | None) -> None:
+        """Show a station on its page; without one the tour ends."""
+        self.station = station
+        if station is not None:
+            self.switch_mode(STATIONS[station].page)
+        page = self.page_on_top()
+        if page is not None:
+            self.tell_about(page)
+
+    def action_end_tour(self) -> None:
+        """Leave the guided tour."""
+        self.go_to_station(None)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Escape ends a tour only where there is one."""
+        touring = self.station is not None and isinstance(self.screen, Page)
+        return touring if action == "end_tour" else True
 
     def resume(self, run: Run) -> None:
         """Go on with a run: from where it stopped, slower where it diverged, longer when done."""
-        if self.replay is not None and run.path == self.replay.run.path:
+        if self.is_recorded(run):
             self.play_again()
             return
         feed = self.feed(run)
@@ -302,7 +434,30 @@ class MlxGptApp(App[None]):
             self.replay = None
         self.action_demo()
 
+    # Words
+
+    def on_notify(self, _message: Notify) -> None:
+        """A passing note takes the place of the one before."""
+        self.clear_notifications()
+
+    def get_key_display(self, binding: Binding) -> str:
+        """A key as the footer and the help name it, in the language of the moment."""
+        display = super().get_key_display(binding)
+        return t(f"keyboard.{display}") if known(f"keyboard.{display}") else display
+
     # Actions of every page
+
+    def action_help_quit(self) -> None:
+        """Ctrl+C leaves nothing; it says which key does."""
+        page = self.page_on_top()
+        if page is not None:
+            self.notify(t("app.how_to_quit", press=page.key_of("app.quit")), markup=False)
+
+    def action_command_palette(self) -> None:
+        """Every command by its name."""
+        if not isinstance(self.screen, CommandPalette):
+            palette = CommandPalette(id="--command-palette", placeholder=t("palette.search"))
+            self.push_screen(palette)
 
     def action_page(self, name: str) -> None:
         """Go to a page."""
@@ -320,6 +475,7 @@ class MlxGptApp(App[None]):
     def action_language(self) -> None:
         """Switch between English and Spanish."""
         say.language = "en" if say.language == "es" else "es"
+        self.choose(self.choices._replace(language=say.language))
         for screen in self.screen_stack:
             if isinstance(screen, Page):
                 screen.say_again()
@@ -334,7 +490,8 @@ class MlxGptApp(App[None]):
         if page is not None:
             line = page.command_line()
             clipboard.copy(self, line)
-            self.notify(f"{t('app.copied')}\n{visible(line)}", markup=False)
+            told = (t("app.copied"), visible(line), page.command_note())
+            self.notify("\n".join(filter(None, told)), markup=False)
 
     def action_save(self) -> None:
         """Write that command into a file."""
@@ -425,19 +582,25 @@ def newest_run(root: Path) -> Run | None:
 def all_bindings() -> dict[str, list[Binding]]:
     """Every binding of ours by the page it belongs to."""
     from tui.screens.dialogs import Ask, Confirm, Reading
+    from tui.screens.files import Files, TextTree
     from tui.screens.new_run import NewRun
     from tui.screens.pick import Menu
     from tui.screens.runs import Runs
     from tui.screens.sample import Sample
     from tui.screens.trace import Trace
     from tui.screens.train import Train
+    from tui.widgets.form import Form
+    from tui.widgets.line import Line
     from tui.widgets.pane import Pane
-    from tui.widgets.prompt import Prompt
+    from tui.widgets.prompt import Answer, Prompt
     from tui.widgets.run_table import RunTable
+    from tui.widgets.view_pane import ViewPane
 
     pages = (Runs, Train, Sample, Trace, NewRun)
     places = (MlxGptApp, *pages, Ask, Confirm, Reading, RunTable, Pane, Prompt, Menu)
+    places += (Form, Files, TextTree, Page, Line, ViewPane, Answer)
     names = ("app", *PAGES, "ask", "confirm", "reading", "table", "pane", "prompt", "menu")
+    names += ("form", "files", "tree", "page", "line", "cell", "answer")
     return {
         name: [binding for binding in place.BINDINGS if isinstance(binding, Binding)]
         for name, place in zip(names, places, strict=True)
@@ -447,4 +610,5 @@ def all_bindings() -> dict[str, list[Binding]]:
 def goes_on(app: MlxGptApp) -> str | None:
     """What to say at the end of a trained run that outlives the app."""
     names = [run.name for run in list_runs(app.root) if is_alive(run)]
-    return t("app.goes_on", names=shlex.join(names)) if names else None
+    again = shell(at_root(app.root, ["mlx-gpt", "tui"]))
+    return t("app.goes_on", names=shlex.join(names), again=again) if names else None

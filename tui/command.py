@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 from mlx_gpt.config import SMALL_MODEL, preset_names
@@ -32,6 +33,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help=say("replay a recorded run, without MLX", "repite una ejecución grabada, sin MLX"),
     )
     parser.add_argument(
+        "--sleep",
+        action="store_true",
+        help=say(
+            "let the machine sleep while a training started here runs",
+            "deja que la máquina se duerma mientras entrena lo que se empezó aquí",
+        ),
+    )
+    parser.add_argument(
         "--out",
         type=Path,
         default=Path("runs"),
@@ -54,6 +63,11 @@ def chosen(name: str | None, root: Path) -> tuple[Run | None, str | None]:
     return find_run(name, root), None
 
 
+def gives_language(words: Sequence[str]) -> bool:
+    """Whether the language stands on the command line, before `tui` or after it."""
+    return any(word.partition("=")[0] == "--lang" for word in words)
+
+
 def run(args: argparse.Namespace) -> int:
     """Open the app; at its end, say which trainings go on."""
     if args.json:
@@ -62,6 +76,7 @@ def run(args: argparse.Namespace) -> int:
         raise UserError("tui needs a terminal; without one use mlx-gpt runs and mlx-gpt train")
     try:
         from tui.app import MlxGptApp, goes_on
+        from tui.choices import choices_path
     except ModuleNotFoundError as error:
         raise UserError(
             f"tui needs {error.name}, which is not installed; pip install {error.name}"
@@ -69,7 +84,15 @@ def run(args: argparse.Namespace) -> int:
 
     recorded = args.demo and args.name is None
     opened, model = (None, None) if recorded else chosen(args.name, args.out)
-    app = MlxGptApp(args.out, run=opened, model=model, demo=args.demo)
+    app = MlxGptApp(
+        args.out,
+        run=opened,
+        model=model,
+        demo=args.demo,
+        awake=not args.sleep,
+        choices=choices_path(),
+        language_is_given=args.lang is not None or gives_language(sys.argv),
+    )
     app.run()
     if sentence := goes_on(app):
         note(visible(sentence))

@@ -64,6 +64,27 @@ def passes(glance: Glance, word: str) -> bool:
         return COMPARISONS[comparison](str(value).lower(), wanted)
 
 
+def misfit(glances: Sequence[Glance], words: str) -> str:
+    """The first word of a filter that can keep no run whatever it has done; empty if none is."""
+    for word in words.lower().split():
+        condition = CONDITION.fullmatch(word)
+        if condition is not None:
+            key, comparison, wanted = condition.groups()
+            unknown = all(value_of(glance, key) is None for glance in glances)
+            if unknown or (comparison not in ("=", "!=") and not is_number(wanted)):
+                return word
+    return ""
+
+
+def is_number(text: str) -> bool:
+    """Whether a text can be compared with figures."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
 def value_of(glance: Glance, key: str) -> Any:
     """A figure of the run, or the setting whose name ends so."""
     figures = {

@@ -1,14 +1,14 @@
 """Which curves of a run a chart shows."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from tui.feed import Feed
 from tui.i18n import t
-from tui.plot import Figure, Look, Reference, Series, ema, view_of
+from tui.plot import Figure, Look, Reference, Series, Unit, ema, view_of
 
 METRICS = ("loss", "lr", "grad_norm", "tokens_per_second", "memory")
 WEIGHTS = (0.0, 0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995)
@@ -16,25 +16,50 @@ WEIGHTS = (0.0, 0.5, 0.8, 0.9, 0.95, 0.98, 0.99, 0.995)
 
 def figure(feed: Feed, metric: str, weight: float) -> Figure:
     """A chart of one metric."""
-    if metric == "loss":
-        return loss_figure(feed, weight)
-    if metric == "memory":
-        return memory_figure(feed)
+    drawn = FIGURES.get(metric, mean_figure)(feed, metric, weight)
+    return drawn._replace(title=t(f"metric.{metric}"), step=t("chart.step"))
+
+
+def mean_figure(feed: Feed, metric: str, weight: float) -> Figure:
+    """A metric as it was logged, and its mean."""
     steps, values = feed.steps["step"], feed.steps[metric]
-    if metric == "lr":
-        return Figure(t("metric.lr"), (Series(t("chart.now"), "train", steps, values),))
-    smooth = ema(values, weight)
-    raw = Series("", "band", steps, values)
-    return Figure(t(f"metric.{metric}"), (raw, Series(t("chart.mean"), "train", steps, smooth)))
+    mean = Series(smoothed(t("chart.mean"), weight), "train", steps, ema(values, weight))
+    return Figure("", (Series("", "band", steps, values), mean))
 
 
-def loss_figure(feed: Feed, weight: float) -> Figure:
+def rate_figure(feed: Feed, metric: str, _: float) -> Figure:
+    """A metric that is set, not measured."""
+    return Figure("", (Series(t("chart.now"), "train", feed.steps["step"], feed.steps[metric]),))
+
+
+def loss_figure(feed: Feed, metric: str, weight: float) -> Figure:
     """The training loss with its band and mean, the validation loss, and what to compare with."""
-    steps, loss = feed.steps["step"], feed.steps["loss"]
+    steps, loss = feed.steps["step"], feed.steps[metric]
     band = Series("", "band", steps, loss, feed.steps["loss_min"], feed.steps["loss_max"])
-    mean = Series(t("chart.train"), "train", steps, ema(loss, weight))
+    mean = Series(smoothed(t("chart.train"), weight), "train", steps, ema(loss, weight))
     val = Series(t("chart.val"), "val", feed.evals["step"], feed.evals["val_loss"], points=True)
-    return Figure(t("metric.loss"), (band, mean, val), references(feed))
+    if np.isfinite(val.y).any():
+        val = val._replace(units=loss_units(feed))
+    else:
+        mean = mean._replace(units=loss_units(feed))
+    return Figure("", (band, mean, val), references(feed))
+
+
+def smoothed(name: str, weight: float) -> str:
+    """The name of a mean, with how much it is smoothed."""
+    return f"{name} (ema {weight:g})" if weight else name
+
+
+def loss_units(feed: Feed) -> tuple[Unit, ...]:
+    """What else the nats of a token are: bits a byte of text, and perplexity."""
+    units = [Unit("ppl", lambda loss: math.exp(min(loss, 700)))]
+    tokens, size = feed.facts.get("val_tokens"), feed.facts.get("val_bytes")
+    if not (tokens and size):
+        tokens, size = feed.facts.get("tokens"), feed.facts.get("bytes")
+    if isinstance(tokens, int) and isinstance(size, int) and tokens > 0 < size:
+        share = tokens / size / math.log(2)
+        units.insert(0, Unit(t("chart.bits"), lambda loss: loss * share))
+    return tuple(units)
 
 
 def references(feed: Feed) -> tuple[Reference, ...]:
@@ -50,7 +75,7 @@ def references(feed: Feed) -> tuple[Reference, ...]:
     return tuple(lines)
 
 
-def memory_figure(feed: Feed) -> Figure:
+def memory_figure(feed: Feed, *_: object) -> Figure:
     """Memory in use, its peak, and the limit."""
     steps = feed.steps["step"]
     curves = (
@@ -59,7 +84,17 @@ def memory_figure(feed: Feed) -> Figure:
     )
     limit = feed.started.get("memory_limit")
     lines = (Reference(t("chart.limit"), float(limit)),) if isinstance(limit, int) else ()
-    return Figure(t("metric.memory"), curves, lines, bytes=True)
+    return Figure("", curves, lines, bytes=True)
+
+
+FIGURES: dict[str, Callable[[Feed, str, float], Figure]] = {
+    "loss": loss_figure,
+    "lr": rate_figure,
+    "memory": memory_figure,
+}
+
+
+SIGNS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 class Overlay(NamedTuple):
@@ -69,18 +104,28 @@ class Overlay(NamedTuple):
     feed: Feed
 
 
+def sign_of(number: int) -> str:
+    """The letter of a run among others, by its place."""
+    return SIGNS[number % len(SIGNS)]
+
+
+def style_of(number: int) -> str:
+    """The style of a run among others, by its place."""
+    return f"run{number % 6}"
+
+
 def overlay_figure(runs: Sequence[Overlay], curve: str, weight: float) -> Figure:
     """The same curve of several runs."""
     series = []
-    for number, run in enumerate(runs):
-        style = f"run{number % 6}"
+    for number, (name, feed) in enumerate(runs):
         if curve == "val_loss":
-            steps, values = run.feed.evals["step"], run.feed.evals["val_loss"]
-            series.append(Series(run.name, style, steps, values, points=True))
+            steps, values = feed.evals["step"], feed.evals["val_loss"]
         else:
-            values = ema(run.feed.steps["loss"], weight)
-            series.append(Series(run.name, style, run.feed.steps["step"], values))
-    return Figure(t(f"curve.{curve}"), tuple(series))
+            steps, values = feed.steps["step"], ema(feed.steps["loss"], weight)
+        drawn = Series(name, style_of(number), steps, values, points=curve == "val_loss")
+        series.append(drawn._replace(sign=sign_of(number)) if len(runs) > 1 else drawn)
+    title = smoothed(t(f"curve.{curve}"), weight if curve == "loss" else 0.0)
+    return Figure(title, tuple(series), step=t("chart.step"), more=t("chart.more"))
 
 
 def zoomed(shown: Figure, look: Look, step: float, factor: float) -> Look:

@@ -6,13 +6,16 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mlx_gpt.run import saved_steps
 from tui.feed import Feed
-from tui.plot import ema
+from tui.plot import ema, short
 
 SMOOTH = 0.95
 OVERFIT_SHARE = 0.02  # of the best validation loss
 PLATEAU_SHARE = 0.004  # of the loss, over a quarter of the run
 STARVED_EPOCHS = 20
+SLOW_SHARE = 0.7  # of the median speed of the run
+SLOW_LINES = 10  # that must be slow: a single one may be a moment's work of something else
 
 
 class Advice(NamedTuple):
@@ -28,7 +31,7 @@ def diagnose(feed: Feed) -> Advice:
     """The gravest thing that can be said of the run as it is."""
     if feed.gone:
         return Advice("gone", {}, "app.runs", grave=True)
-    checks = (ended, not_finite, too_fast, overfitting, starved, plateau, first_loss)
+    checks = (asked, ended, not_finite, too_fast, overfitting, slowed, starved, plateau, first_loss)
     for check in checks:
         advice = check(feed)
         if advice is not None:
@@ -36,10 +39,21 @@ def diagnose(feed: Feed) -> Advice:
     return learning(feed)
 
 
+def asked(feed: Feed) -> Advice | None:
+    """A command that the trainer has not answered: it does so between two steps."""
+    if not feed.alive or not feed.unanswered:
+        return None
+    return Advice(f"asked.{list(feed.unanswered.values())[-1]}", {})
+
+
 def ended(feed: Feed) -> Advice | None:
     """The run is not being trained, and not because it was done."""
+    if feed.state == "stopped":
+        values = {"step": feed.step, "total": feed.total}
+        return Advice("stopped", values, "train.resume")
     if feed.state == "diverged":
-        return Advice("diverged", {"step": feed.step, "lr": lower_rate(feed)}, "train.resume", True)
+        key = "diverged" if saved_steps(feed.run) else "diverged_early"
+        return Advice(key, {"step": feed.step, "lr": lower_rate(feed)}, "train.resume", True)
     if feed.state == "interrupted" and feed.total > feed.step:
         values = {"step": feed.step, "total": feed.total}
         return Advice("interrupted", values, "train.resume", grave=True)
@@ -93,6 +107,19 @@ def overfitting(feed: Feed) -> Advice | None:
         return None
     values = {"best": f"{val[best]:.3f}", "step": int(steps[best]), "now": f"{val[-1]:.3f}"}
     return Advice("overfitting", values, "train.stop" if feed.alive else None)
+
+
+def slowed(feed: Feed) -> Advice | None:
+    """The last lines are much slower than the run usually is."""
+    speeds = feed.steps["tokens_per_second"]
+    speeds = speeds[np.isfinite(speeds)]
+    if feed.state != "running" or len(speeds) < 10 * SLOW_LINES:
+        return None
+    usual, now = float(np.median(speeds)), float(np.median(speeds[-SLOW_LINES:]))
+    if now > SLOW_SHARE * usual:
+        return None
+    values = {"now": short(now), "usual": short(usual), "fall": f"{1 - now / usual:.0%}"}
+    return Advice("slowed", values, "train.pause")
 
 
 def starved(feed: Feed) -> Advice | None:

@@ -29,7 +29,6 @@ DIALS = (
     Dial("max_tokens", "n", (1, 8, 16, 32, 64, 128, 256, 512, 1024)),
     Dial("samples", "×", (1, 2, 3, 4)),
 )
-FILTERS = ("temperature", "top_k", "top_p", "min_p")  # those that re-shape odds already computed
 WHOLE = ("top_k", "max_tokens", "samples")
 
 

@@ -1,9 +1,9 @@
 """A run that is being planned: a preset, what differs from it, and what that would cost."""
 
-import contextlib
 import dataclasses
 import os
 import re
+import statistics
 import typing
 from collections.abc import Iterable
 from typing import Any, Literal, NamedTuple
@@ -25,11 +25,15 @@ from mlx_gpt.config import (
 from mlx_gpt.errors import UserError
 from mlx_gpt.inventory import inventory, training_bytes, training_flops
 from mlx_gpt.language import say
-from tui.feed import Glance
+from mlx_gpt.run import Run, parsed
+from tui.feed import SLICE_BYTES, Reader
 from tui.i18n.settings import SETTINGS
 
 Kind = Literal["choice", "text", "files"]
 BYTE_VOCABULARY = 257
+MEMORY_SHARE = 0.8  # of the machine's memory that a run may take without a warning
+TYPICAL_SPEED = 6.5e10  # FLOPs a second of two CPU cores: the built-in stories in four minutes
+SIMILAR = 4.0  # the ratio of sizes up to which the speed of one run tells that of another
 
 
 class Field(NamedTuple):
@@ -132,13 +136,19 @@ def blamed(message: str, keys: list[str]) -> str:
 
 
 class Estimate(NamedTuple):
-    """What a run would cost."""
+    """What a run would cost; without a measured speed its time is that of two CPU cores."""
 
     parameters: int
     memory: int
     machine: int
     tokens_per_step: int
-    seconds: float | None
+    seconds: float
+    measured: bool
+
+    @property
+    def too_large(self) -> bool:
+        """Whether the run would not fit beside what else the machine does."""
+        return self.machine > 0 and self.memory > MEMORY_SHARE * self.machine
 
 
 def estimate(config: Config, speed: float | None) -> Estimate:
@@ -151,7 +161,8 @@ def estimate(config: Config, speed: float | None) -> Estimate:
         memory=training_bytes(model, train),
         machine=machine_memory(),
         tokens_per_step=per_step,
-        seconds=train.steps * flops / speed if speed else None,
+        seconds=train.steps * flops / (speed or TYPICAL_SPEED),
+        measured=speed is not None,
     )
 
 
@@ -171,12 +182,33 @@ def machine_memory() -> int:
         return 0
 
 
-def speed_of(glances: Iterable[Glance]) -> float | None:
-    """FLOPs a second of the fastest run here; None where there is none."""
-    speeds = []
-    for glance in glances:
-        with contextlib.suppress(UserError):
-            config = build(glance.config)
-            length = config.model.context_length
-            speeds.append(glance.speed * training_flops(config.model, 1, length) / length)
-    return max((speed for speed in speeds if speed > 0), default=None)
+class Pace(NamedTuple):
+    """How fast a run was here: FLOPs of a token, and FLOPs a second."""
+
+    token: float
+    speed: float
+
+
+def token_flops(config: Config) -> float:
+    """FLOPs of training on one token."""
+    model = with_vocabulary(config).model
+    return training_flops(model, 1, model.context_length) / model.context_length
+
+
+def pace_of(run: Run) -> Pace | None:
+    """The usual pace of a run; None where it tells none."""
+    lines, _ = Reader(run.metrics).lines(SLICE_BYTES)
+    told = [record.get("tokens_per_second") for record in parsed(lines)]
+    rates = [rate for rate in told if isinstance(rate, int | float) and rate > 0]
+    try:
+        token = token_flops(build(read_toml(run.config_toml)))
+    except (OSError, UserError):
+        return None
+    return Pace(token, token * statistics.median(rates)) if rates else None
+
+
+def speed_for(config: Config, paces: Iterable[Pace]) -> float | None:
+    """FLOPs a second as runs of a similar size reached them here; None where there were none."""
+    token = token_flops(config)
+    similar = [each.speed for each in paces if 1 / SIMILAR <= each.token / token <= SIMILAR]
+    return statistics.median(similar) if similar else None

@@ -12,13 +12,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mlx_gpt.config import read_toml
+from mlx_gpt.config import build, read_toml
 from mlx_gpt.errors import UserError
-from mlx_gpt.run import DECODER, Record, Run, State, is_alive, mentions, parsed
+from mlx_gpt.inventory import training_bytes
+from mlx_gpt.run import DECODER, LIFE, Record, Run, State, is_alive, mentions, parsed, state_of
 
-SLICE_BYTES = 1 << 18  # parsed at once: about 10 ms
+SLICE_BYTES = 1 << 17  # parsed at once: about 5 ms
 SCAN_BYTES = 1 << 22  # only searched at once
-SLICE_SECONDS = 0.02
+SLICE_SECONDS = 0.01
 STEP_FIELDS = (
     "step",
     "time",
@@ -32,7 +33,6 @@ STEP_FIELDS = (
     "peak_memory",
 )
 EVAL_FIELDS = ("step", "time", "train_loss", "val_loss")
-LIFE = ("started", "paused", "resumed", "finished")
 EVENTS_KEPT = 500
 RATE_WINDOW = 60  # log lines
 
@@ -87,6 +87,11 @@ def number(value: Any) -> float:
     """A number from a record that anyone may have written; NaN for anything else."""
     plain = isinstance(value, int | float) and not isinstance(value, bool)
     return float(value) if plain else np.nan
+
+
+def whole(value: Any) -> int | None:
+    """A whole number from a record that anyone may have written; None for anything else."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 class Columns:
@@ -148,9 +153,10 @@ class Surprise(NamedTuple):
 class Answer(NamedTuple):
     """A sample asked for while the run trains, as it grows."""
 
-    prompt: str
+    prompt: str | None  # None where it was asked for elsewhere
     text: str
     finished: bool
+    step: int | None = None
 
 
 class Feed:
@@ -167,10 +173,12 @@ class Feed:
         self.life: Record | None = None
         self.started: Record = {}
         self.acks: list[Record] = []
+        self.unanswered: dict[str, str] = {}  # commands sent from here, by id
         self.answers: dict[str, Answer] = {}
         self.alive = False
         self.config: Record = {}
         self.facts: Record = {}
+        self.planned_memory = np.nan
         self.configured_at = 0.0
         self.metrics = Reader(run.metrics)
         self.samples = Reader(run.samples)
@@ -199,7 +207,11 @@ class Feed:
                 return self.revision + self.curve_revision != before
 
     def read_slice(self) -> None:
-        """One slice of each file."""
+        """One slice of each file; events first, so that what they speak of has been read too."""
+        lines, anew = self.history.lines(SLICE_BYTES)
+        if anew:
+            self.events.clear()
+        self.take_events(records(lines))
         lines, anew = self.metrics.lines(SLICE_BYTES)
         if anew:
             self.steps.clear()
@@ -210,10 +222,6 @@ class Feed:
             self.probes.clear()
             self.surprises.clear()
         self.take_samples(records(lines))
-        lines, anew = self.history.lines(SLICE_BYTES)
-        if anew:
-            self.events.clear()
-        self.take_events(records(lines))
 
     def read_settings(self) -> None:
         """The configuration and the facts, when they have changed."""
@@ -222,6 +230,7 @@ class Feed:
             if changed_at == self.configured_at:
                 return
             self.config = read_toml(self.run.config_toml)
+            self.planned_memory = planned_memory(self.config)
             self.facts = json.loads(self.run.data_json.read_text(encoding="utf-8"))
         except (OSError, ValueError, UserError):
             return
@@ -262,6 +271,7 @@ class Feed:
                 self.started = record
             elif kind == "ack":
                 self.acks.append(record)
+                self.unanswered.pop(str(record.get("id")), None)
             elif kind in ("token", "sample_end"):
                 self.grow_answer(record)
             if kind != "token":
@@ -270,16 +280,28 @@ class Feed:
     def grow_answer(self, record: Record) -> None:
         """A piece of a sample asked for, or its end."""
         command = str(record.get("id"))
-        before = self.answers.get(command, Answer("", "", False))
+        before = self.answers.get(command, Answer(None, "", False))
         text = str(record.get("text") or "")
         if record.get("kind") == "token":
             self.answers[command] = before._replace(text=before.text + text)
         else:
-            self.answers[command] = before._replace(text=text, finished=True)
+            told = record.get("prompt") if before.prompt is None else before.prompt
+            prompt = told if isinstance(told, str) else None
+            self.answers[command] = Answer(prompt, text, True, whole(record.get("step")))
 
     def expect(self, command_id: str, prompt: str) -> None:
         """Remember the prompt of a sample that has been asked for."""
         self.answers[command_id] = Answer(prompt, "", False)
+        self.revision += 1
+
+    @property
+    def is_answering(self) -> bool:
+        """Whether a sample that was asked for is growing."""
+        return self.alive and any(not answer.finished for answer in self.answers.values())
+
+    def await_answer(self, command_id: str, cmd: str) -> None:
+        """Remember a command that has been sent, until the trainer answers."""
+        self.unanswered[command_id] = cmd
         self.revision += 1
 
     @property
@@ -330,6 +352,15 @@ def seconds_per_step(steps: np.ndarray, times: np.ndarray) -> float | None:
     return float(np.minimum(seconds, 20 * usual).sum() / done.sum())
 
 
+def planned_memory(config: Record) -> float:
+    """The bytes that a training with these settings was estimated to need; NaN where unknown."""
+    try:
+        built = build(config)
+    except UserError:
+        return np.nan
+    return float(training_bytes(built.model, built.train))
+
+
 def forget_from(entries: list[Any], step: int) -> None:
     """Drop what was said of this step and later ones before the run went back to it."""
     while entries and entries[-1].step >= step:
@@ -343,17 +374,6 @@ def surprise(step: int, record: Record) -> Surprise:
         return Surprise(step, (), ())
     count = min(len(pieces), len(losses))
     return Surprise(step, tuple(map(str, pieces[:count])), tuple(map(number, losses[:count])))
-
-
-def state_of(alive: bool, life: Record | None) -> State:
-    """The state that a lock and the last event of a life tell."""
-    kind = life.get("kind") if life else None
-    if alive:
-        return "paused" if kind == "paused" else "running"
-    if kind != "finished" or life is None:
-        return "interrupted"
-    reasons: dict[Any, State] = {"done": "finished", "diverged": "diverged"}
-    return reasons.get(life.get("reason"), "interrupted")
 
 
 class Glance:

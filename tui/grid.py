@@ -7,7 +7,7 @@ import numpy as np
 from textual.content import Content
 
 from mlx_gpt.traces import Row
-from tui.heat import MODES, Mode, Table, Window, heatmap, slice_of
+from tui.heat import MODES, Cell, Mode, Table, Window, heatmap, slice_of
 from tui.inside import array
 
 
@@ -20,6 +20,8 @@ class Grid:
         self.mode: Mode = "auto"
         self.corner = (0, 0)
         self.window: Window | None = None
+        self.shape = (0, 0)  # of the table that was drawn last
+        self.cell: Cell | None = None  # whose number is read
 
     def pairs(self, row: Row) -> list[tuple[int, int]]:
         """The pairs of axes that can be a table: the last two first, then turned."""
@@ -53,7 +55,8 @@ class Grid:
 
     def turn(self) -> None:
         """Another pair of axes."""
-        self.pair, self.corner = self.pair + 1, (0, 0)
+        self.pair += 1
+        self.leave()
 
     def next_mode(self) -> None:
         """Numbers, blocks, half blocks, signs, or whichever fits."""
@@ -66,6 +69,27 @@ class Grid:
             right = columns * max(self.window.columns // 2, 1)
             top, left = self.window.first_row, self.window.first_column
             self.corner = (max(top + down, 0), max(left + right, 0))
+
+    def point(self, rows: int, columns: int) -> None:
+        """Read another cell; the first one is at the end of what is seen."""
+        window = self.window
+        if window is None:
+            return
+        at = self.cell or (window.first_row + window.rows - 1, window.first_column)
+        move = (rows, columns) if self.cell else (0, 0)
+        row, column = (
+            min(max(place + step, 0), size - 1)
+            for place, step, size in zip(at, move, self.shape, strict=True)
+        )
+        self.cell = row, column
+        self.corner = (
+            min(max(window.first_row, row - window.rows + 1), row),
+            min(max(window.first_column, column - window.columns + 1), column),
+        )
+
+    def leave(self) -> None:
+        """Another table: from its start, no cell of it is read."""
+        self.corner, self.cell = (0, 0), None
 
     def describe(self, row: Row) -> str:
         """The axes: those of the table with their size, the others with their index."""
@@ -89,8 +113,17 @@ class Grid:
 
     def draw(self, table: Table, width: int, height: int, *, colour: bool) -> Content:
         """The table within so many columns and lines; below it, which part of it is seen."""
+        R, C = self.shape = table.values.shape
+        if self.cell is not None:
+            self.cell = min(self.cell[0], R - 1), min(self.cell[1], C - 1)
         content, window, _ = heatmap(
-            table, width, height - 1, mode=self.mode, corner=self.corner, colour=colour
+            table,
+            width,
+            height - 1,
+            mode=self.mode,
+            corner=self.corner,
+            colour=colour,
+            cell=self.cell,
         )
         self.window = window
         if (window.rows, window.columns) == table.values.shape:

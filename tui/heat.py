@@ -12,10 +12,12 @@ from textual.color import Color
 from textual.content import Content
 from textual.style import Style
 
-Mode = Literal["auto", "numbers", "tight", "blocks", "half", "signs"]
+Mode = Literal["auto", "numbers", "tight", "blocks", "broad", "half", "signs"]
 MODES: tuple[Mode, ...] = ("auto", "numbers", "blocks", "half", "signs")
 LEVELS = 16
-SIGNS = " ·░▒▓█"
+HALVES = ("broad", "half")  # two rows in a line
+SIGNS = "·░▒▓█"
+Cell = tuple[int, int]  # row and column of a table
 # Viridis (Smith & van der Walt 2015): its lightness grows evenly, so that grey tells the same.
 VIRIDIS = ((68, 1, 84), (59, 82, 139), (33, 145, 140), (94, 201, 98), (253, 231, 37))
 COLD_TO_WARM = ((69, 117, 219), (34, 60, 110), (40, 40, 40), (120, 52, 30), (232, 113, 60))
@@ -99,14 +101,19 @@ def cell_width(mode: Mode, shares: bool) -> int:
     return {"numbers": number + 1, "tight": number, "half": 1}.get(mode, 2)
 
 
+def rows_per_line(mode: Mode) -> int:
+    """Rows of the table in a line of the terminal."""
+    return 2 if mode in HALVES else 1
+
+
 def fitting(table: Table, width: int, height: int, *, colour: bool) -> Mode:
     """The mode that shows all of a table, as readable as there is room for."""
     R, C = table.values.shape
     modes: tuple[Mode, ...] = (
-        ("numbers", "tight", "blocks", "half") if colour else ("numbers", "signs")
+        ("numbers", "tight", "blocks", "broad", "half") if colour else ("numbers", "signs")
     )
     for mode in modes:
-        high = (R + 1) // 2 if mode == "half" else R
+        high = -(-R // rows_per_line(mode))
         if C * cell_width(mode, table.shares) <= width and high <= height:
             return mode
     return modes[-1]
@@ -115,7 +122,7 @@ def fitting(table: Table, width: int, height: int, *, colour: bool) -> Mode:
 def window_of(table: Table, mode: Mode, width: int, height: int, corner: tuple[int, int]) -> Window:
     """The part that fits, from a corner on or as near to it as the table goes."""
     R, C = table.values.shape
-    rows = min(R, max(height, 1) * (2 if mode == "half" else 1))
+    rows = min(R, max(height, 1) * rows_per_line(mode))
     columns = min(C, max(width // cell_width(mode, table.shares), 1))
     first_row = min(max(corner[0], 0), R - rows)
     first_column = min(max(corner[1], 0), C - columns)
@@ -130,42 +137,69 @@ def heatmap(
     mode: Mode = "auto",
     corner: tuple[int, int] = (0, 0),
     colour: bool = True,
+    cell: Cell | None = None,
 ) -> tuple[Content, Window, Mode]:
-    """The table within so many columns and lines; what of it is seen, and how."""
+    """The table within so many columns and lines; what of it is seen, and how.
+
+    The labels of the row and column of `cell` stand out.
+    """
     label = min(max([len(name) for name in table.rows] or [0]), max(width // 4, 4))
     room = max(width - label - 1, 2)
     if mode == "auto":
         mode = fitting(table, room, height - 1, colour=colour)
+    spare = room - table.values.shape[1] * cell_width(mode, table.shares)
+    if mode in HALVES and spare > 0:
+        more = min(spare, label + 1)
+        label, room = label + more, room - more
     window = window_of(table, mode, room, height - 1, corner)
-    lines = [head(table, window, mode, label)]
-    levels = levels_of(table)
-    step = 2 if mode == "half" else 1
-    for row in range(window.first_row, window.first_row + window.rows, step):
-        name = table.rows[row][:label].rjust(label)
+    lines = [head(table, window, mode, label, cell)]
+    levels, step = levels_of(table), rows_per_line(mode)
+    last = window.first_row + window.rows
+    for row in range(window.first_row, last, step):
+        held = range(row, min(row + step, last))
+        here = cell is not None and cell[0] in held
+        name = row_name([table.rows[each] for each in held], label)
         cells = row_cells(table, levels, row, window, mode)
-        lines.append(Content.assemble((f"{name} ", "$text-muted"), cells))
+        style = "bold reverse" if here else "$text-muted"
+        lines.append(Content.assemble((name, style), " ", cells))
     return Content("\n").join(lines), window, mode
 
 
-def head(table: Table, window: Window, mode: Mode, label: int) -> Content:
+def row_name(names: Sequence[str], label: int) -> str:
+    """The label of a line: of two rows in one line, both as far as there is room."""
+    if len(names) == 1:
+        return names[0][:label].rjust(label)
+    upper, lower = names
+    room = label - 1
+    short = min(len(lower), max(room // 2, room - len(upper)))
+    return f"{upper[: room - short]}/{lower[:short]}".rjust(label)
+
+
+def head(table: Table, window: Window, mode: Mode, label: int, cell: Cell | None) -> Content:
     """The labels of the columns, as many as have room."""
     each = cell_width(mode, table.shares)
-    text = ""
+    width, text = window.columns * each, ""
     for column in range(window.first_column, window.first_column + window.columns):
         place = (column - window.first_column) * each
         name = table.columns[column][: max(each, 4) - 1]
         if place >= len(text) + (1 if text else 0) or not text:
             text = f"{text.ljust(place)}{name}"
-    return Content.styled(f"{' ' * label} {text[: window.columns * each]}", "$text-muted")
+    line = Content.styled(text[:width].ljust(width), "$text-muted")
+    if cell is not None and window.first_column <= cell[1] < window.first_column + window.columns:
+        place = (cell[1] - window.first_column) * each
+        name = table.columns[cell[1]][: max(min(each, width - place), 1)] or " "
+        chosen = Content.styled(name, "bold reverse")
+        line = Content("").join([line[:place], chosen, line[place + len(name) :]])
+    return Content("").join([Content(" " * (label + 1)), line])
 
 
 def row_cells(table: Table, levels: np.ndarray, row: int, window: Window, mode: Mode) -> Content:
     """The cells of one line."""
     columns = range(window.first_column, window.first_column + window.columns)
-    if mode == "half":
-        below = row + 1 < window.first_row + window.rows
+    if mode in HALVES:
+        below, wide = row + 1 < window.first_row + window.rows, cell_width(mode, table.shares)
         pairs = [(levels[row, c], levels[row + 1, c] if below else -1) for c in columns]
-        return Content("").join([half(table.shares, int(a), int(b)) for a, b in pairs])
+        return Content("").join([half(table.shares, int(a), int(b), wide) for a, b in pairs])
     if mode in ("numbers", "tight"):
         gap = " " if mode == "numbers" else ""
         numbers = [float(table.values[row, c]) for c in columns]
@@ -173,7 +207,7 @@ def row_cells(table: Table, levels: np.ndarray, row: int, window: Window, mode: 
         pairs = zip(texts, levels[row, columns], strict=True)
         return Content("").join([coloured(text, table.shares, int(at)) for text, at in pairs])
     if mode == "signs":
-        return Content("".join(sign(table, int(levels[row, c])) * 2 for c in columns))
+        return Content("".join(sign(table, int(levels[row, c])) for c in columns))
     return Content("").join([coloured("  ", table.shares, int(levels[row, c])) for c in columns])
 
 
@@ -184,23 +218,26 @@ def coloured(text: str, shares: bool, level: int) -> Content:
     return Content.styled(text, cell_style(shares, level))
 
 
-def half(shares: bool, upper: int, lower: int) -> Content:
+def half(shares: bool, upper: int, lower: int, wide: int) -> Content:
     """Two cells, one over the other."""
     if upper < 0 and lower < 0:
-        return Content("·")
+        return Content("·" * wide)
     if lower < 0:
-        return Content.styled("▀", Style(foreground=ramp_colour(shares, upper)))
+        return Content.styled("▀" * wide, Style(foreground=ramp_colour(shares, upper)))
     if upper < 0:
-        return Content.styled("▄", Style(foreground=ramp_colour(shares, lower)))
-    return Content.styled("▀", half_style(shares, upper, lower))
+        return Content.styled("▄" * wide, Style(foreground=ramp_colour(shares, lower)))
+    return Content.styled("▀" * wide, half_style(shares, upper, lower))
 
 
 def sign(table: Table, level: int) -> str:
-    """A cell as a sign: the darker, the further from zero."""
+    """A cell as two characters: a minus where it has one, and the darker, the further from zero."""
     if level < 0:
-        return "-"
-    strength = level / LEVELS if table.shares else abs(level - LEVELS / 2) / (LEVELS / 2)
-    return SIGNS[round(strength * (len(SIGNS) - 1))]
+        return "××"
+    middle = LEVELS // 2
+    strength = level / LEVELS if table.shares else abs(level - middle) / middle
+    shade = SIGNS[round(strength * (len(SIGNS) - 1))]
+    negative = not table.shares and level < middle
+    return f"-{shade}" if negative and shade != SIGNS[0] else shade * 2
 
 
 def bars(counts: Sequence[int]) -> str:

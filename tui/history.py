@@ -4,7 +4,7 @@ import json
 import os
 from pathlib import Path
 
-from mlx_gpt.errors import UserError
+from tui.choices import keep
 from tui.keymap import keymap_path
 
 KEPT = 100
@@ -42,11 +42,4 @@ def remembered(prompts: list[str], prompt: str) -> list[str]:
 
 def write_prompts(path: Path, prompts: list[str]) -> None:
     """Keep the prompts; UserError where they cannot be kept."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-        lines = "".join(f"{json.dumps(prompt)}\n" for prompt in prompts)
-        unfinished.write_text(lines, encoding="utf-8")
-        unfinished.replace(path)
-    except OSError as error:
-        raise UserError(f"cannot keep prompts in {path}: {error.strerror}") from error
+    keep(path, "".join(f"{json.dumps(prompt)}\n" for prompt in prompts), "prompts")

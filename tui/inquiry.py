@@ -1,8 +1,9 @@
 """A pass that is being looked into: its trace, what it is compared with, and answers about it."""
 
+import itertools
 import json
 import math
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Any, NamedTuple
 
 from mlx_gpt.errors import UserError
@@ -57,6 +58,33 @@ class Given(NamedTuple):
         return ", ".join([*([self.broken] if self.broken else []), *(e.text for e in self.edits)])
 
 
+class Gap(NamedTuple):
+    """How far a row is from that of another pass, and from which position on, where it has any."""
+
+    rel: float
+    at: int | None
+
+    @property
+    def text(self) -> str:
+        """The gap in few characters."""
+        share = "∞" if math.isinf(self.rel) else f"{self.rel:.2g}"
+        return share if self.at is None else f"{share} @{self.at}"
+
+
+class Change(NamedTuple):
+    """The first token that another pass does not have in its place; None where one text ends."""
+
+    at: int
+    old: int | None
+    new: int | None
+
+
+def change_of(old: Sequence[int], new: Sequence[int]) -> Change | None:
+    """Where two texts part."""
+    pairs = enumerate(itertools.zip_longest(old, new))
+    return next((Change(at, *pair) for at, pair in pairs if pair[0] != pair[1]), None)
+
+
 class Inquiry:
     """Asks a worker about one pass; what was answered once is not asked again."""
 
@@ -66,7 +94,8 @@ class Inquiry:
         self.trace: Trace | None = None
         self.given = Given("")
         self.cut = 0
-        self.gaps: dict[str, float] = {}
+        self.gaps: dict[str, Gap] = {}
+        self.change: Change | None = None
         self.first: str | None = None  # the first row that differs
         self.compared = False
         self.answers: dict[str, Record] = {}
@@ -82,15 +111,22 @@ class Inquiry:
         gaps: Record = {}
         if against is not None and against != given:
             gaps = await ask(inside.client, "compare", a=against.fields(), b=given.fields())
+        old = self.ids
         self.inside, self.loaded, self.given, self.faults = inside, loaded, given, {}
         self.trace, self.cut = from_json(facts["trace"]), int(facts["cut"])
-        self.compared = bool(gaps)
-        self.first = gaps.get("first")
+        self.compared, self.first = bool(gaps), gaps.get("first")
+        self.change = change_of(old, self.ids) if gaps else None
         self.gaps = {
-            gap["name"]: math.inf if gap["rel"] is None else float(gap["rel"])
+            gap["name"]: Gap(math.inf if gap["rel"] is None else gap["rel"], gap.get("at"))
             for gap in gaps.get("gaps", [])
             if not gap["ok"]
         }
+
+    def forget(self) -> None:
+        """Nothing is looked into."""
+        self.loaded = self.trace = self.first = self.change = None
+        self.given, self.cut, self.compared = Given(self.given.prompt), 0, False
+        self.gaps, self.answers, self.faults = {}, {}, {}
 
     def key(self, do: str, fields: Record) -> str:
         """What tells one question from another."""
@@ -141,6 +177,13 @@ class Inquiry:
     def ids(self) -> tuple[int, ...]:
         """The tokens of the pass."""
         return self.trace.input.ids[0] if self.trace else ()
+
+    @property
+    def changed_tokens(self) -> tuple[str, str]:
+        """The two tokens where the texts part, in readable form; ∎ for the end of a text."""
+        pair = (self.change.old, self.change.new) if self.change else (None, None)
+        old, new = ("∎" if token is None else self.piece(token) for token in pair)
+        return old, new
 
     def label(self, position: int) -> str:
         """The token at a position."""

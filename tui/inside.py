@@ -2,14 +2,15 @@
 
 import base64
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from mlx_gpt.errors import UserError
-from mlx_gpt.run import Record, Run, is_alive, pointed_step, saved_steps
+from mlx_gpt.run import Record, Run, is_alive, pointed_step, saved_steps, state
 from tui.i18n import t
-from tui.launch import shell
+from tui.launch import at_root, shell
 from tui.worker import Client, ask
 
 
@@ -43,6 +44,13 @@ class Loaded(NamedTuple):
         """How many tokens there are."""
         return len(self.pieces)
 
+    @property
+    def title(self) -> str:
+        """The model as a page names it."""
+        if self.place.run is None or self.step is None:
+            return self.source
+        return t("sample.at_step", name=self.place.run.name, step=self.step)
+
     def piece(self, token_id: int) -> str:
         """A token in readable form."""
         return self.pieces[token_id] if 0 <= token_id < len(self.pieces) else f"‹{token_id}›"
@@ -61,11 +69,22 @@ def place_of(model: str | None, run: Run | None) -> Place | None:
     if run is None:
         return None
     steps = saved_steps(run)
+    if not steps and (run.path / "config.json").is_file():
+        return Place(str(run.path), None, None, run)  # the best model lies in the folder itself
     if not steps:
-        raise UserError(t("inside.no_checkpoint", name=run.name))
+        raise UserError(t(why_empty(run), name=run.name))
     if is_alive(run):
         return Place(str(run.path), "latest", steps[-1], run)
     return Place(str(run.path), "best", pointed_step(run, "best") or steps[-1], run)
+
+
+def why_empty(run: Run) -> str:
+    """Why a run has no checkpoint, as a key of the catalogues."""
+    if not run.path.is_dir():
+        return "inside.gone"
+    if is_alive(run):
+        return "inside.waiting"
+    return "inside.diverged" if state(run) == "diverged" else "inside.ended"
 
 
 class Inside:
@@ -83,6 +102,7 @@ class Inside:
         """The model of a place; loaded only if it is another than the one in hand."""
         if self.loaded is not None and self.loaded.place == place:
             return self.loaded
+        self.loaded = None  # whoever lets go of this question leaves it open what is loaded
         facts = await ask(self.client, "load", **place.fields(self.root))
         self.loaded = Loaded(
             place,
@@ -103,9 +123,8 @@ def array(record: Mapping[str, Any]) -> np.ndarray:
     return numbers.reshape(record["shape"])
 
 
-def command_for(verb: str, place: Place | None, prompt: str, *settings: str) -> str:
+def command_for(verb: str, place: Place, root: Path, prompt: str, *settings: str) -> str:
     """The command line that does with a model what a page shows."""
-    name = [place.name] if place else []
-    which = ["--checkpoint", place.checkpoint] if place and place.checkpoint == "latest" else []
-    words = ["mlx-gpt", verb, *name, *([prompt] if prompt and name else []), *which, *settings]
-    return shell(words)
+    which = ["--checkpoint", place.checkpoint] if place.checkpoint == "latest" else []
+    words = ["mlx-gpt", verb, place.name, *([prompt] if prompt else []), *which, *settings]
+    return shell(at_root(root, words) if (root / place.name).exists() and not place.run else words)

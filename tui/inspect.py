@@ -16,6 +16,7 @@ from mlx_gpt.terminal import size, spaced, visible
 from mlx_gpt.traces import Row, Trace
 from tui.heat import bars
 from tui.i18n import known, t
+from tui.inquiry import Gap
 from tui.walk import Node
 
 Piece = Callable[[int], str]  # a token in readable form
@@ -28,7 +29,7 @@ class Seen(NamedTuple):
     """What is known of the row under the cursor beside the trace itself."""
 
     hidden: bool  # the shape is still to be guessed
-    gap: float | None  # how far the row is from that of the pass it is compared with
+    gap: Gap | None  # how far the row is from that of the pass it is compared with
 
 
 def signs(text: str) -> str:
@@ -99,7 +100,8 @@ def shape_lines(row: Row, seen: Seen) -> list[Content]:
 
 def stat_lines(stats: Stats) -> list[Content]:
     """Statistics over the finite numbers, what is not finite, and a histogram."""
-    odd = {"zeros": stats.zeros, "NaN": stats.nan, "+∞": stats.pos_inf, "−∞": stats.neg_inf}
+    odd = {"NaN": stats.nan, "+∞": stats.pos_inf, "−∞": stats.neg_inf}
+    odd = {t("trace.zeros"): stats.zeros, **odd}
     lines = [
         labelled("trace.mean", f"{figure(stats.mean)} ± {figure(stats.std)}"),
         labelled("trace.norm", figure(stats.norm)),
@@ -127,8 +129,7 @@ def proof_lines(row: Row, seen: Seen) -> list[Content]:
         head = f"{t('trace.float64'):<9} "
         lines.append(Content.assemble((head, "$text-muted"), (f"{mark} {words}", style)))
     if seen.gap is not None:
-        gap = "∞" if math.isinf(seen.gap) else f"{seen.gap:.2g}"
-        lines.append(Content.styled(t("trace.gap", gap=gap), "bold $warning"))
+        lines.append(Content.styled(t("trace.gap", gap=seen.gap.text), "bold $warning"))
     return lines
 
 
@@ -281,8 +282,10 @@ def reason(verdict: Record) -> str:
     if statement is None:
         return str(verdict["crash"])
     low, high = statement["low"], statement["high"]
-    bounds = f"≤ {high:g}" if low is None else f"≥ {low:g}" if high is None else f"{low:g}…{high:g}"
-    return f"{say(statement['en'], statement['es'])}: {figure(statement['figure'])} ({bounds})"
+    key = "labs.at_most" if low is None else "labs.at_least" if high is None else "labs.between"
+    found = "NaN" if statement["figure"] is None else figure(statement["figure"])
+    bounds = {"low": figure(low), "high": figure(high)}
+    return t(key, what=say(statement["en"], statement["es"]), found=found, **bounds)
 
 
 def prompt_text(trace: Trace, position: int, piece: Piece) -> Content:

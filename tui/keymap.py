@@ -31,9 +31,17 @@ def keymap_path() -> Path:
     return (Path(home) if home else Path.home() / ".config") / "mlx-gpt" / "keymap.toml"
 
 
+def lies_at(path: Path) -> bool:
+    """Whether there is a file that may be read; of a forbidden folder nothing is known."""
+    try:
+        return path.exists()
+    except OSError:
+        return False
+
+
 def read_keymap(path: Path, screens: Mapping[str, Iterable[Binding]]) -> dict[str, str]:
     """The user's keys by binding id, checked; empty where there is no file."""
-    if not path.exists():
+    if not lies_at(path):
         return {}
     table = read_toml(path)
     known = {binding.id: binding.key for bindings in screens.values() for binding in bindings}
@@ -50,8 +58,11 @@ def read_keymap(path: Path, screens: Mapping[str, Iterable[Binding]]) -> dict[st
 def check_clashes(
     path: Path, table: Mapping[str, str], screens: Mapping[str, Iterable[Binding]]
 ) -> None:
-    """Refuse a key that would mean two things on one screen."""
-    everywhere = list(screens.get("app", ()))
+    """Refuse a key that would mean two things on one screen.
+
+    A priority binding of the app is meant to go before the page's own: it acts only at times.
+    """
+    everywhere = [each for each in screens.get("app", ()) if not each.priority]
     for bindings in screens.values():
         owner: dict[str, str] = {}
         for binding in [*bindings, *everywhere]:
@@ -75,7 +86,7 @@ def keymap_text(screens: Mapping[str, Iterable[Binding]]) -> str:
 
 def write_keymap(path: Path, text: str) -> None:
     """Write the file where there is none yet."""
-    if path.exists():
+    if lies_at(path):
         raise UserError(f"{path} is there already; edit it")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

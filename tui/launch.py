@@ -7,10 +7,11 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from mlx_gpt.errors import UserError
 from mlx_gpt.language import say
-from mlx_gpt.run import Run
+from mlx_gpt.run import Run, new_run_name
 
 
 def shell(words: Sequence[str]) -> str:
@@ -33,6 +34,19 @@ def longer_words(run: Run, steps: int) -> list[str]:
     """The command that goes on with a finished run to more steps."""
     more = ["--steps", str(steps), "--curve", "stretch"]
     return ["mlx-gpt", "train", "--resume", str(run.path), *more]
+
+
+def again_words(run: Run, root: Path) -> list[str]:
+    """The command that trains a run once more from its start, under the next name that is free."""
+    name = new_run_name(root, run.name)
+    return at_root(root, ["mlx-gpt", "train", str(run.config_toml), "--name", name])
+
+
+class Begun(NamedTuple):
+    """A training that runs in the background: its run and its process."""
+
+    run: Run
+    pid: int
 
 
 class Launch:
@@ -65,8 +79,8 @@ class Launch:
         lines = self.notes.read_text("utf-8", "replace").splitlines()
         return lines[-1] if lines else ""
 
-    def run_path(self) -> Path:
-        """The folder of the run that has begun; UserError with the reason where none has."""
+    def begun(self) -> Begun:
+        """The training that has begun; UserError with the reason where none has."""
         said = self.output.read_text("utf-8", "replace").strip().splitlines()
         try:
             answer = json.loads(said[-1])
@@ -74,4 +88,4 @@ class Launch:
             raise UserError(self.stage() or "the training ended before it began") from None
         if "error" in answer:
             raise UserError(answer["error"])
-        return Path(answer["path"])
+        return Begun(Run(Path(answer["path"])), int(answer["pid"]))

@@ -1,12 +1,13 @@
 """What every screen of the app has: the top bar, its body, the key bar, and its manners."""
 
-from typing import TYPE_CHECKING, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual.app import ComposeResult
-from textual.binding import ActiveBinding
+from textual.binding import ActiveBinding, Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.css.query import NoMatches
+from textual.keys import key_to_character
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Static
@@ -15,8 +16,10 @@ from mlx_gpt.errors import UserError
 from mlx_gpt.language import say
 from mlx_gpt.terminal import visible
 from tui.i18n import known, t
+from tui.keymap import bind
 from tui.widgets.keybar import KeyBar
 from tui.widgets.topbar import TopBar
+from tui.widgets.tour_bar import TourBar
 
 if TYPE_CHECKING:
     from tui.app import MlxGptApp
@@ -48,6 +51,25 @@ def translated(bindings: dict[str, ActiveBinding]) -> dict[str, ActiveBinding]:
     return result
 
 
+def reachable(screen: Screen[Any], bindings: dict[str, ActiveBinding]) -> dict[str, ActiveBinding]:
+    """The bindings without those whose keys the focused line takes as text."""
+    line = screen.focused
+    if line is None:
+        return bindings
+    return {
+        key: active
+        for key, active in bindings.items()
+        if not line.check_consume_key(key, typed(screen, active.binding))
+    }
+
+
+def typed(screen: Screen[Any], binding: Binding) -> str | None:
+    """The character that a key types, if it types one."""
+    display = screen.app.get_key_display(binding)
+    sign = display if len(display) == 1 and display.isascii() else None
+    return key_to_character(binding.key) or sign
+
+
 class TooSmall(Widget):
     """The sentence that stands in place of everything in a terminal too small for it."""
 
@@ -62,6 +84,10 @@ class Page(Screen[None]):
 
     NAME: ClassVar[str] = ""
     topic = ""  # key of the help in the catalogues
+    BINDINGS: ClassVar[list[BindingType]] = [
+        bind("page.next", "tab", "app.focus_next", show=False),
+        bind("page.previous", "shift+tab", "app.focus_previous", show=False),
+    ]
 
     def __init__(self) -> None:
         super().__init__()
@@ -89,10 +115,11 @@ class Page(Screen[None]):
         return cast("MlxGptApp", self.app)
 
     def compose(self) -> ComposeResult:
-        """Top bar, body, key bar."""
+        """Top bar, body, the line of the tour, key bar."""
         yield TopBar()
         with Vertical(id="body"):
             yield from self.body()
+        yield TourBar()
         yield KeyBar()
         yield TooSmall()
 
@@ -125,21 +152,31 @@ class Page(Screen[None]):
         if self.begun and self.language != say.language:
             self.say_again()
         self.ticked()
+        self.ours.tell_about(self)
 
     def command_line(self) -> str:
         """The command that does what this page shows."""
         return "mlx-gpt tui"
 
+    def command_note(self) -> str:
+        """What that command cannot tell of what the page shows; nothing where it tells all."""
+        return ""
+
     @property
     def active_bindings(self) -> dict[str, ActiveBinding]:
         """The keys that act now, with their words in the language of the moment."""
+        return reachable(self, self.bindings_in_words())
+
+    def bindings_in_words(self) -> dict[str, ActiveBinding]:
+        """Every binding of the page, with its words in the language of the moment."""
         return translated(super().active_bindings)
 
     def key_of(self, binding_id: str) -> str:
         """The key of a binding as it is now, remapped or not."""
-        for active in self.active_bindings.values():
-            if active.binding.id == binding_id:
-                return self.app.get_key_display(active.binding)
+        for binding in [*self.BINDINGS, *self.app.BINDINGS]:
+            if isinstance(binding, Binding) and binding.id == binding_id:
+                key = self.ours.keys.get(binding_id, binding.key).partition(",")[0].strip()
+                return self.app.get_key_display(Binding(key, binding.action))
         return ""
 
     def tell(self, text: str) -> None:

@@ -5,7 +5,7 @@ Axes: H W are rows and columns of characters; a character holds several dots.
 
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -17,6 +17,15 @@ BRAILLE = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
 BLOCKS = np.array([" ", "▀", "▄", "█"])
 LABEL_WIDTH = 7
 ROBUST = (1.0, 97.0)  # percentiles that an outlier-safe range spans
+OUTLYING = 2.5  # times the lowest of the curves' upper ends: a curve so high does not set the range
+SIGN_COLUMNS = 24  # between two signs of a curve
+
+
+class Unit(NamedTuple):
+    """Another unit in which the values of a curve can be told."""
+
+    name: str
+    of: Callable[[float], float]
 
 
 class Series(NamedTuple):
@@ -29,6 +38,8 @@ class Series(NamedTuple):
     low: np.ndarray | None = None
     high: np.ndarray | None = None
     points: bool = False
+    sign: str = ""  # a letter that tells it from others without colour
+    units: tuple[Unit, ...] = ()
 
 
 class Reference(NamedTuple):
@@ -45,6 +56,8 @@ class Figure(NamedTuple):
     series: tuple[Series, ...] = ()
     references: tuple[Reference, ...] = ()
     bytes: bool = False
+    step: str = ""  # what the steps are called
+    more: str = "+{count}"  # what is said of curves whose names have no room
 
 
 class Look(NamedTuple):
@@ -110,33 +123,49 @@ def view_of(figure: Figure, look: Look) -> View:
     ends = [float(x) for series in figure.series if len(series.x) for x in series.x[[0, -1]]]
     x0 = min(ends, default=0.0) if look.x0 is None else look.x0
     x1 = max(ends, default=1.0) if look.x1 is None else look.x1
-    values = visible_values(figure, x0, x1, look.log)
-    y0, y1, hidden = y_range(values, look.robust)
+    curves = visible_values(figure, x0, x1, look.log)
+    y0, y1, hidden = y_range(curves, look.robust)
     near = [line.y for line in figure.references if line.y > 0]
-    if near and not len(values):
+    if near and not curves:
         y0, y1 = min(near), max(near)
     return View(x0, max(x1, x0 + 1e-9), *padded(y0, y1, look.log), look.log, hidden)
 
 
-def visible_values(figure: Figure, x0: float, x1: float, log: bool) -> np.ndarray:
-    """The finite values between two steps, of every curve."""
-    parts = [np.empty(0)]
+def visible_values(figure: Figure, x0: float, x1: float, log: bool) -> list[np.ndarray]:
+    """The finite values of each curve between two steps, where it has any."""
+    curves = []
     for series in figure.series:
         start, end = np.searchsorted(series.x, [x0, x1 + 1e-9])
-        edges = (series.y, series.low, series.high)
-        parts += [edge[start:end] for edge in edges if edge is not None]
-    values = np.concatenate(parts)
-    return values[np.isfinite(values) & ((values > 0) | (not log))]
+        edges = [edge for edge in (series.y, series.low, series.high) if edge is not None]
+        parts = [edge[start:end] for edge in edges]
+        cuts = [x for x in (x0, x1) if len(series.x) and series.x[0] < x < series.x[-1]]
+        if cuts:  # the line enters or leaves the view there
+            parts += [between(cuts, series.x, edge, log) for edge in edges]
+        values = np.concatenate(parts)
+        values = values[np.isfinite(values) & ((values > 0) | (not log))]
+        curves += [values] if len(values) else []
+    return curves
 
 
-def y_range(values: np.ndarray, robust: bool) -> tuple[float, float, int]:
+def between(at: Sequence[float], x: np.ndarray, y: np.ndarray, log: bool) -> np.ndarray:
+    """The values of a line at some steps, straight on the axis on which it is drawn."""
+    if not log:
+        return np.interp(at, x, y)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.exp(np.interp(at, x, np.log(y)))
+
+
+def y_range(curves: Sequence[np.ndarray], robust: bool) -> tuple[float, float, int]:
     """The lowest and highest value to show, and how many lie outside."""
-    if not len(values):
+    if not curves:
         return 1.0, 10.0, 0
     if not robust:
-        return float(values.min()), float(values.max()), 0
-    low, high = np.percentile(values, ROBUST)
-    return float(low), float(high), int(((values < low) | (values > high)).sum())
+        return min(float(c.min()) for c in curves), max(float(c.max()) for c in curves), 0
+    ends = [np.percentile(curve, ROBUST) for curve in curves]
+    lowest = min(float(high) for _, high in ends)
+    usual = [(low, high) for low, high in ends if not high > OUTLYING * lowest > 0]
+    low, high = min(float(low) for low, _ in usual), max(float(high) for _, high in usual)
+    return low, high, sum(int(((c < low) | (c > high)).sum()) for c in curves)
 
 
 def padded(y0: float, y1: float, log: bool) -> tuple[float, float]:
@@ -170,21 +199,33 @@ class Spans(NamedTuple):
 def spans(
     x: np.ndarray, low: np.ndarray, high: np.ndarray, view: View, columns: int, rows: int
 ) -> Spans:
-    """The extent of the data in each column of dots that has any: no spike is lost."""
-    start, end = np.searchsorted(x, [view.x0, view.x1 + 1e-9])
-    x, low, high = x[start:end], low[start:end], high[start:end]
+    """The extent of the data in each column of dots that has any: no spike is lost.
+
+    A line that enters or leaves the view begins or ends at its edge.
+    """
+    start, end = seen(x, view)
+    near = slice(max(start - 1, 0), end + 1)
+    x, low, high = x[near], low[near], high[near]
     top, bottom = rows_of(high, view, rows), rows_of(low, view, rows)
     known = np.isfinite(top) & np.isfinite(bottom)
     x, top, bottom = x[known], top[known], bottom[known]
-    if not len(x):
-        return Spans(np.empty(0, int), top, bottom)
-    column = ((x - view.x0) * ((columns - 1) / (view.x1 - view.x0))).astype(int)
+    inside = np.clip(x, view.x0, view.x1)
+    if not (inside == x).any() and len(x) < 2:
+        return Spans(np.empty(0, int), top[:0], bottom[:0])
+    top, bottom = np.interp(inside, x, top), np.interp(inside, x, bottom)
+    column = ((inside - view.x0) * ((columns - 1) / (view.x1 - view.x0))).astype(int)
     first = np.flatnonzero(np.r_[True, column[1:] != column[:-1]])
     return Spans(
         column[first],
         np.rint(np.minimum.reduceat(top, first)),
         np.rint(np.maximum.reduceat(bottom, first)),
     )
+
+
+def seen(x: np.ndarray, view: View) -> tuple[int, int]:
+    """The first index within the view, and the first one beyond it."""
+    start, end = np.searchsorted(x, [view.x0, view.x1 + 1e-9])
+    return int(start), int(end)
 
 
 def joined(dots: Spans) -> Spans:
@@ -257,16 +298,30 @@ class Canvas:
             self.put(characters(mask(joined(dots), columns, rows), self.marks), series.style)
         if series.points:
             self.points(series)
+        if series.sign:
+            self.signs(series)
 
     def points(self, series: Series) -> None:
         """Mark every measured point of a curve that has few."""
-        dots = spans(series.x, series.y, series.y, self.view, self.width, self.height)
+        start, end = seen(series.x, self.view)
+        x, y = series.x[start:end], series.y[start:end]
+        dots = spans(x, y, y, self.view, self.width, self.height)
         picture = np.full((self.height, self.width), " ")
         inside = (dots.top >= 0) & (dots.top < self.height)
         picture[dots.top[inside].astype(int), dots.columns[inside]] = (
             "o" if self.marks == "ascii" else "●"
         )
         self.put(picture, series.style)
+
+    def signs(self, series: Series) -> None:
+        """The sign of a curve on it now and then, where other curves have none."""
+        dots = joined(spans(series.x, series.y, series.y, self.view, self.width, self.height))
+        first = 4 * (self.style(series.style) % 6)
+        for column, row in zip(dots.columns.tolist(), dots.top.tolist(), strict=True):
+            last = column == dots.columns[-1]
+            if (column % SIGN_COLUMNS == first or last) and 0 <= row < self.height:
+                self.text[int(row), column] = series.sign
+                self.owner[int(row), column] = self.style(series.style)
 
     def row(self, y: float) -> int | None:
         """The row of a value, if it is seen."""
@@ -378,20 +433,22 @@ def draw(figure: Figure, look: Look, width: int, height: int) -> list[Line]:
 
 
 def y_labels(canvas: Canvas, as_bytes: bool) -> list[str]:
-    """The numbers beside the rows."""
-    labels = [""] * canvas.height
-    view = canvas.view
-    for tick in ticks(view.y0, view.y1, max(2, canvas.height // 3), log=view.log):
-        row = canvas.row(tick)
-        if row is not None and not labels[row]:
-            labels[row] = short(tick, as_bytes=as_bytes)[:LABEL_WIDTH]
+    """The numbers beside the rows: the ends, and round ones between them."""
+    view, height = canvas.view, canvas.height
+    labels = [""] * height
+    ends = [view.y1, view.y0][:height]
+    between = ticks(view.y0, view.y1, max(3, height // 3), log=view.log)
+    for value in (*ends, *between):
+        row = canvas.row(value)
+        if row is not None and not any(labels[max(row - 1, 0) : row + 2]):
+            labels[row] = short(value, as_bytes=as_bytes)[:LABEL_WIDTH]
     return labels
 
 
 def x_axis(figure: Figure, canvas: Canvas) -> Line:
     """The steps under the plot; a red cross where a value was not a number."""
     text, style = [" "] * canvas.width, ["axis"] * canvas.width
-    for tick in ticks(canvas.view.x0, canvas.view.x1, max(2, canvas.width // 12)):
+    for tick in whole_ticks(figure, canvas):
         column = canvas.column(tick)
         label = short(tick)
         if column is None:
@@ -413,6 +470,14 @@ def x_axis(figure: Figure, canvas: Canvas) -> Line:
     return line
 
 
+def whole_ticks(figure: Figure, canvas: Canvas) -> list[float]:
+    """Round steps in view; none where there is no curve, for steps are counted."""
+    if not any(len(series.x) for series in figure.series):
+        return []
+    marks = ticks(canvas.view.x0, canvas.view.x1, max(2, canvas.width // 12))
+    return list(dict.fromkeys(float(round(mark)) for mark in marks if abs(mark % 1) < 1e-6))
+
+
 def bad_steps(figure: Figure) -> list[float]:
     """The steps at which the first curve has no finite value."""
     if not figure.series:
@@ -423,16 +488,27 @@ def bad_steps(figure: Figure) -> list[float]:
 
 def title(figure: Figure, look: Look, view: View, width: int) -> Line:
     """The name of the chart, the value of each curve at the cursor or its end, what is hidden."""
-    line, used = [Piece(figure.title, "title")], len(figure.title)
-    notes = [
-        Piece(f"  {series.name} {value_text(series, look.cursor, figure.bytes)}", series.style)
-        for series in figure.series
-        if series.name
-    ]
+    named = [told(series, look, figure) for series in figure.series if series.name]
+    notes = [note for notes in named for note in notes]
+    if look.cursor is not None and figure.step:
+        notes.insert(0, Piece(f"  {figure.step} {look.cursor:.0f}", "cursor"))
     if look.log:
         notes.append(Piece("  log", "axis"))
     if view.hidden:
         notes.append(Piece(f"  ⋯{view.hidden}", "axis"))
+    line = fitting(Piece(figure.title, "title"), notes, width)
+    lost = sum(notes[0] not in line for notes in named)
+    if not lost:
+        return line
+    more = f"  {figure.more.format(count=lost + 1)}"
+    line = fitting(line[0], line[1:], width - len(more))
+    lost = sum(notes[0] not in line for notes in named)
+    return [*line, Piece(f"  {figure.more.format(count=lost)}", "axis")]
+
+
+def fitting(head: Piece, notes: Sequence[Piece], width: int) -> Line:
+    """A line of a head and as many of the notes as it has room for."""
+    line, used = [head], len(head.text)
     for note in notes:
         if used + len(note.text) <= width:
             line.append(note)
@@ -440,9 +516,18 @@ def title(figure: Figure, look: Look, view: View, width: int) -> Line:
     return line
 
 
-def value_text(series: Series, cursor: float | None, as_bytes: bool) -> str:
-    """The value nearest to the cursor, or the last one."""
-    value = value_at(series, cursor)
+def told(series: Series, look: Look, figure: Figure) -> list[Piece]:
+    """A curve's value at the cursor or its end, and in its other units."""
+    value = value_at(series, look.cursor)
+    name = f"{series.sign} {series.name}".strip()
+    notes = [f"  {name} {value_text(value, figure.bytes)}"]
+    if value is not None and math.isfinite(value):
+        notes += [f"  {number(unit.of(value))} {unit.name}" for unit in series.units]
+    return [Piece(note, series.style) for note in notes]
+
+
+def value_text(value: float | None, as_bytes: bool) -> str:
+    """A value, or a dash where there is none."""
     if value is None or not math.isfinite(value):
         return "–"
     return short(value, as_bytes=True) if as_bytes else number(value)

@@ -7,6 +7,7 @@ import asyncio
 import gzip
 import json
 from collections.abc import AsyncGenerator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -48,6 +49,12 @@ def write_recording(path: Path, recording: Recording) -> None:
     path.write_bytes(gzip.compress(text.encode(), mtime=0))
 
 
+@cache
+def recorded_prompts() -> tuple[str, ...]:
+    """The prompts that the recording answers."""
+    return read_recording(ANSWERS).prompts
+
+
 class Recorded:
     """A client that answers from the recording."""
 
@@ -63,7 +70,11 @@ class Recorded:
             prompts = " · ".join(f"“{prompt}”" for prompt in self.recording.prompts)
             raise UserError(t("recorded.unknown", prompts=prompts))
         n = int(fields.get("n") or 1)
+        ways = {key.get("break") for do, key in map(json.loads, self.recording.answers)}
         for record in found:
+            if "breaks" in record:
+                known = [each for each in record["breaks"] if each["name"] in ways]
+                record = {**record, "breaks": known}
             if "tokens" in record:
                 record = {"tokens": record["tokens"][:n]}
                 await asyncio.sleep(self.pace)

@@ -10,8 +10,8 @@ from textual.content import Content
 
 from mlx_gpt.config import shown
 from mlx_gpt.run import Record
-from mlx_gpt.terminal import visible
-from tui.feed import Feed, Probe, Surprise
+from mlx_gpt.terminal import one_line, visible
+from tui.feed import Answer, Feed, Probe, Surprise
 from tui.i18n import known, t
 
 Entry = TypeVar("Entry", Probe, Surprise)
@@ -24,6 +24,7 @@ SURPRISE_STYLES = (
     "bold reverse $error",
 )
 LOG_LINES = 200
+PLACES = ("step", "steps", "prompt", "text", "message")  # values that the words of events name
 DULL = ("kind", "time", "id", "pid", "path", "run", "memory_limit")
 
 
@@ -38,9 +39,6 @@ def probe_text(feed: Feed, cursor: float | None) -> tuple[str, Content]:
     """What the model made of each probe prompt at that step, and of what was asked by hand."""
     parts: list[Content] = []
     place = ""
-    for answer in reversed(list(feed.answers.values())[-3:]):
-        end = "" if answer.finished else "▌"
-        parts.append(spoken(answer.prompt, Content(visible(answer.text) + end), t("probe.asked")))
     for prompt, entries in feed.probes.items():
         at = at_step(entries, cursor)
         if at < 0:
@@ -48,9 +46,18 @@ def probe_text(feed: Feed, cursor: float | None) -> tuple[str, Content]:
         place = f" · {t('probe.place', step=entries[at].step, at=at + 1, count=len(entries))}"
         before = entries[at - 1].text if at > 0 else ""
         parts.append(spoken(prompt, changes(visible(before), visible(entries[at].text))))
+    for answer in list(feed.answers.values())[-1:]:
+        parts.append(asked(answer))
     if not parts:
         return t("pane.probes"), Content(t("probe.none"))
     return f"{t('pane.probes')}{place}", Content("\n").join(parts)
+
+
+def asked(answer: Answer) -> Content:
+    """A sample asked for by hand: at which step, the prompt where it is known, the text so far."""
+    mark = t("probe.asked") if answer.step is None else t("probe.asked_at", step=answer.step)
+    text = Content(visible(answer.text) + ("" if answer.finished else "▌"))
+    return spoken("…" if answer.prompt is None else answer.prompt, text, mark)
 
 
 def spoken(prompt: str, text: Content, mark: str = "") -> Content:
@@ -109,22 +116,50 @@ def legend() -> Content:
 
 def log_text(feed: Feed) -> Content:
     """The events in order, and what the training printed if it came to grief."""
-    lines = [event_line(event) for event in list(feed.events)[-LOG_LINES:]]
+    events = [event for event in feed.events if not repeated(event)]
+    lines = [event_line(event) for event in events[-LOG_LINES:]]
     if feed.state in ("interrupted", "diverged"):
         lines += printed(feed)
     return Content("\n").join(lines) if lines else Content(t("log.none"))
 
 
+def repeated(event: Record) -> bool:
+    """Whether an event only says that what the next or the last one tells has been asked for."""
+    asked_for = event.get("cmd") in ("pause", "resume", "save", "sample")
+    return event.get("kind") == "ack" and event.get("ok") is True and asked_for
+
+
 def event_line(event: Record) -> Content:
-    """An event as a line: time, what, and its values."""
+    """An event as a line: time, and what happened."""
     moment = event.get("time")
     plain = isinstance(moment, int | float) and 0 <= moment < 1e11
     clock = time.strftime("%H:%M:%S", time.localtime(moment)) if plain else "--:--:--"
+    bad = event.get("kind") in ("error", "warning") or event.get("ok") is False
+    style = "$text-error" if bad else ""
+    return Content.styled(one_line(f"{clock} {sentence(event)}").rstrip(), style)
+
+
+def sentence(event: Record) -> str:
+    """An event in words; one of an unknown kind by its values."""
     kind = str(event.get("kind"))
-    words = t(f"event.{kind}") if known(f"event.{kind}") else kind
-    values = event_values(event)
-    style = "$text-error" if kind in ("error", "warning") or event.get("ok") is False else ""
-    return Content.styled(visible(f"{clock} {words} {values}").rstrip(), style)
+    if kind == "ack":
+        return answer_sentence(event)
+    turns = [f".{turn}" for turn in ("best", "early") if event.get(turn) is True]
+    turns += [f".{event.get('reason')}", ""]
+    words = next((key for turn in turns if known(key := f"event.{kind}{turn}")), None)
+    if words is None:
+        return f"{kind} {event_values(event)}"
+    return t(words, **{place: event.get(place, "…") for place in PLACES})
+
+
+def answer_sentence(ack: Record) -> str:
+    """What a trainer answers to a command; why it refuses is told in its own words."""
+    words = f"event.ack.{ack.get('cmd')}"
+    if ack.get("ok") is False:
+        return t("event.ack.refused", message=ack.get("message"))
+    if "step" not in ack or not known(words):
+        return str(ack.get("message") or ack.get("cmd"))
+    return t(words, step=ack["step"])
 
 
 def event_values(event: Record) -> str:

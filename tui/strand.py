@@ -1,14 +1,15 @@
-"""Samples as the app keeps them: tokens with their rivals, and how a filter re-shapes the odds."""
+"""Samples as the app keeps them: tokens with their rivals, and how the dials re-shape the odds."""
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from mlx_gpt.run import Record
+from tui.feed import number
 from tui.inside import array
 
 NAMED = 60  # rivals of a token that can be looked at
@@ -28,6 +29,12 @@ class Piece:
     ps: np.ndarray
     names: tuple[str, ...]
     chosen: bool = False  # by the user, not by chance
+    logit: float = math.nan  # its own; NaN where it was not told
+
+    @property
+    def scale(self) -> float:
+        """What the logarithm of a probability lacks to be a logit; NaN where that is not known."""
+        return self.logit - math.log(self.p) if self.p > 0 else math.nan
 
 
 @dataclass
@@ -36,7 +43,7 @@ class Strand:
 
     prompt: tuple[int, ...]
     text: str
-    number: int = 0
+    number: int = 0  # among the samples with its seed
     seed: int = 0
     pieces: list[Piece] = field(default_factory=list)
     finish: str = ""
@@ -45,18 +52,28 @@ class Strand:
         """The ids before a token."""
         return [*self.prompt, *(piece.id for piece in self.pieces[:at])]
 
+    def text_at(self, at: int) -> str:
+        """The text before a token."""
+        return self.text + "".join(piece.text for piece in self.pieces[:at])
+
+    @property
+    def chosen_up_to(self) -> int:
+        """How many tokens stand up to the last one that was chosen; from there on chance goes."""
+        chosen = [at for at, piece in enumerate(self.pieces, 1) if piece.chosen]
+        return chosen[-1] if chosen else 0
+
     def branch(self, at: int, rival: int) -> "Strand":
         """The same sample up to a token, in whose place a rival stands."""
         old = self.pieces[at]
         name = old.names[rival]
-        text = "" if name.startswith("‹") and name.endswith("›") else name
         new = dataclasses.replace(
             old,
             id=int(old.ids[rival]),
-            text=text,
+            text=text_of(name),
             name=name,
             p=float(old.ps[rival]),
             chosen=True,
+            logit=logit_of(old, rival),
         )
         kept = [*self.pieces[:at], new]
         return Strand(self.prompt, self.text, self.number, self.seed, kept)
@@ -72,8 +89,27 @@ def piece_of(record: Record, name_of: Callable[[int], str]) -> Piece:
         ids, ps = array(record["ids"]), array(record["ps"]).astype(np.float64)
         names = tuple(name_of(int(token)) for token in ids[:NAMED])
         name = name_of(int(record["id"]))
-    text = str(record["text"])
-    return Piece(int(record["id"]), text, name, float(record["p"]), ids, ps, names)
+    return Piece(
+        int(record["id"]),
+        str(record["text"]),
+        name,
+        float(record["p"]),
+        ids,
+        ps,
+        names,
+        logit=number(record.get("logit")),
+    )
+
+
+def text_of(name: str) -> str:
+    """What a token adds to the text; one that is named by its bytes or number adds nothing."""
+    return "" if name.startswith("‹") and name.endswith("›") else name
+
+
+def logit_of(piece: Piece, rival: int) -> float:
+    """The logit of a rival; NaN where it is not known."""
+    p = float(piece.ps[rival])
+    return math.log(p) + piece.scale if p > 0 else math.nan
 
 
 class Odds(NamedTuple):
@@ -84,41 +120,79 @@ class Odds(NamedTuple):
     exact: bool
 
 
-def reshaped(piece: Piece, vocab_size: int, settings: Mapping[str, Any]) -> Odds:
-    """What temperature, top-k, top-p and min-p make of the stored odds.
+class Beyond(NamedTuple):
+    """The tokens that are not stored, taken as equally likely: how many, and the logit of one."""
 
-    Rivals beyond those stored are taken as equally likely among themselves.
+    tokens: int
+    logit: float
+
+
+def reshaped(
+    piece: Piece, vocab_size: int, settings: Mapping[str, Any], before: Sequence[int] = ()
+) -> Odds:
+    """What the dials make of the stored odds, where these tokens stand before.
+
+    Rivals beyond those stored are taken as equally likely among themselves, and as new.
     """
-    ps = piece.ps
-    if not len(ps) or not ps[0] > 0:
-        return Odds(ps, np.zeros(len(ps), bool), False)
-    kept = np.ones(len(ps), bool)
+    penalty = settings["repetition_penalty"]
+    if not len(piece.ps) or not piece.ps[0] > 0:
+        return Odds(piece.ps, np.zeros(len(piece.ps), bool), False)
+    known = math.isfinite(piece.scale)
+    with np.errstate(divide="ignore"):
+        plain = np.log(piece.ps) + (piece.scale if known else 0.0)
+    beyond = beyond_of(piece, vocab_size, plain)
+    logits = plain
+    if known and penalty != 1:
+        logits = penalised(plain, penalty, np.isin(piece.ids, before))
+    order = np.lexsort((piece.ids, -logits))
+    odds = filtered(logits[order], beyond, settings)
+    safe = beyond.tokens == 0 or logits[order][odds.kept].min(initial=math.inf) >= plain[-1]
+    back = np.argsort(order)
+    exact = odds.exact and bool(safe) and (known or penalty == 1)
+    return Odds(odds.ps[back], odds.kept[back], exact)
+
+
+def beyond_of(piece: Piece, vocab_size: int, logits: np.ndarray) -> Beyond:
+    """What the tokens share that are not stored; none where they have nothing to share."""
+    count, mass = vocab_size - len(piece.ps), 1 - float(piece.ps.sum())
+    if count <= 0 or mass <= 0:
+        return Beyond(0, -math.inf)
+    return Beyond(count, float(logits[0]) + math.log(mass / count / float(piece.ps[0])))
+
+
+def penalised(logits: np.ndarray, penalty: float, used: np.ndarray) -> np.ndarray:
+    """Used tokens made less likely, as `mlx_gpt.sampling.penalised` does."""
+    return np.where(used, np.where(logits > 0, logits / penalty, logits * penalty), logits)
+
+
+def filtered(logits: np.ndarray, beyond: Beyond, settings: Mapping[str, Any]) -> Odds:
+    """The odds that temperature, top-k, top-p and min-p leave; logits with the best first."""
+    kept = np.ones(len(logits), bool)
     if settings["temperature"] < GREEDY_BELOW:
         kept[1:] = False
         return Odds(kept.astype(float), kept, True)
-    with np.errstate(divide="ignore"):
-        q = np.exp(np.log(ps / ps[0]) / settings["temperature"])
-    rest, unlikely = rest_of(ps, vocab_size, settings["temperature"])
-    if 0 < settings["top_k"] < vocab_size:
-        kept[settings["top_k"] :] = False
-        rest *= settings["top_k"] > len(ps)
-    total = q[kept].sum() + rest
+    best = max(float(logits[0]), beyond.logit)
+    q = np.exp((logits - best) / settings["temperature"])
+    one = math.exp((beyond.logit - best) / settings["temperature"])
+    better = logits >= beyond.logit  # than one that is not stored
+    left = float(beyond.tokens)
+    if settings["top_k"] > 0:
+        kept = np.arange(len(q)) + np.where(better, 0, left) < settings["top_k"]
+        left = min(left, max(settings["top_k"] - int(better.sum()), 0))
     if settings["top_p"] < 1:
-        share = np.where(kept, q, 0.0) / total
-        before = np.cumsum(share) - share
-        kept[1:] &= before[1:] < settings["top_p"] - ROUNDING
-        rest *= share.sum() < settings["top_p"] - ROUNDING
+        share, rest = shares(np.where(kept, q, 0.0), left * one)
+        above = np.cumsum(share) - share + np.where(better, 0.0, rest)
+        kept &= above < settings["top_p"] - ROUNDING
+        room = settings["top_p"] - ROUNDING - float(share[better].sum())
+        left = min(left, math.ceil(room * left / rest)) if room > 0 and rest > 0 else 0.0
     if settings["min_p"] > 0:
         kept &= q >= settings["min_p"] * (1 - ROUNDING)
-        rest *= unlikely >= settings["min_p"]
-    q = np.where(kept, q, 0.0)
-    return Odds(q / (q.sum() + rest), kept, not rest > ROUNDING)
+        left *= one >= settings["min_p"]
+    ps, rest = shares(np.where(kept, q, 0.0), left * one)
+    return Odds(ps, kept, not left * one > ROUNDING)
 
 
-def rest_of(ps: np.ndarray, vocab_size: int, temperature: float) -> tuple[float, float]:
-    """The tokens that are not stored: their weight beside the likeliest's 1, and that of one."""
-    count, mass = vocab_size - len(ps), 1 - float(ps.sum())
-    if count <= 0 or mass <= 0:
-        return 0.0, 0.0
-    one = math.exp(math.log(mass / count / float(ps[0])) / temperature)
-    return count * one, one
+def shares(weights: np.ndarray, rest: float) -> tuple[np.ndarray, float]:
+    """Weights, and that of the rest, as parts of their sum."""
+    total = weights.sum() + rest
+    return weights / total, rest / total

@@ -4,7 +4,7 @@ What a view needs and does not have is asked for through `wanted`; the page draw
 answer has come.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -18,12 +18,27 @@ from tui.heat import Table
 from tui.i18n import t
 from tui.inquiry import Inquiry, row_request
 from tui.inside import array
-from tui.inspect import account_text, cone_text, labs_text, lens_text, signs, slice_line
+from tui.inspect import account_text, as_many, cone_text, labs_text, lens_text, signs, slice_line
+from tui.lenses import Turn, gradient_text, next_text, rope_text, source_text
+from tui.listing import listing_of
 from tui.walk import Walk
 
-VIEWS = ("row", "values", "attention", "lens", "cone", "account", "labs")
+VIEWS = (
+    "row",
+    "values",
+    "attention",
+    "lens",
+    "cone",
+    "account",
+    "next",
+    "rope",
+    "gradients",
+    "source",
+    "labs",
+)
 TABLES = ("values", "attention")
 SHARES = ("weights", "probs")
+ROTATED = ("q_rot", "k_rot")
 
 
 class Room(NamedTuple):
@@ -41,7 +56,7 @@ class Views:
         self.inquiry, self.wanted = inquiry, wanted
         self.name = "row"
         self.position = self.changed = 0  # the token that is looked at; the one the cone changes
-        self.head = 0
+        self.head = self.pair = 0  # the head that is looked at; RoPE's pair of dimensions
         self.grid = Grid()
         self.fault = ""
         self.broken: Record | None = None
@@ -56,19 +71,28 @@ class Views:
     @property
     def heads(self) -> int:
         """How many heads a layer has."""
-        return int(self.inquiry.trace.dims["n_heads"]) if self.inquiry.trace else 1
+        return self.dim("n_heads")
+
+    def dim(self, name: str) -> int:
+        """A size of the model that is traced."""
+        return int(self.inquiry.trace.dims[name]) if self.inquiry.trace else 1
 
     def settle(self) -> None:
         """Look at the end of a new trace, within what it has."""
         count = len(self.inquiry.ids)
         self.position, self.changed = count - 1, count // 2
         self.head = min(self.head, self.heads - 1)
-        self.grid.corner = (0, 0)
+        self.pair = min(self.pair, max(self.dim("d_rope") // 2 - 1, 0))
+        self.grid.leave()
+
+    def forget(self) -> None:
+        """No mistake has been made on purpose."""
+        self.broken, self.verdicts, self.examining = None, [], False
 
     def look(self, name: str) -> None:
         """Choose a view."""
         self.name, self.inquiry.faults = name, {}
-        self.grid.corner = (0, 0)
+        self.grid.leave()
 
     def move(self, row: Row, step: int) -> None:
         """To another head, index or position, whichever the view has."""
@@ -77,6 +101,8 @@ class Views:
             self.head = (self.head + step) % self.heads
         elif self.name == "values":
             self.grid.move(row, step)
+        elif self.name == "rope":
+            self.pair = (self.pair + step) % max(self.dim("d_rope") // 2, 1)
         elif self.name == "cone":
             self.changed = (self.changed + step) % count
         else:
@@ -88,6 +114,16 @@ class Views:
         self.fault = self.inquiry.fault(do, fields)
         if found is None and not self.fault:
             self.wanted(do, fields)
+        return found
+
+    def answers(self, questions: Sequence[Record]) -> list[np.ndarray] | None:
+        """The numbers of several rows, asked for one after the other; None until all are here."""
+        found = []
+        for fields in questions:
+            answer = self.answer("value", fields)
+            if answer is None:
+                return None
+            found.append(array(answer["value"]))
         return found
 
     def waiting(self) -> Content:
@@ -103,6 +139,19 @@ class Views:
             return self.values(walk.row, room, hidden)
         if self.name == "attention":
             return self.attention(walk.node.layer or 0, room)
+        if self.name == "source":
+            listing = listing_of(walk.row.kind)
+            place = f"{listing.file}:{listing.numbers[0]}" if listing else name
+            return f"{walk.row.kind} · {place}", source_text(listing, room.width, room.height)
+        if self.name == "next":
+            return name, self.next_tokens(room)
+        if self.name == "rope":
+            return self.rope(walk.row, room)
+        if self.name == "gradients":
+            answer = self.answer("gradients", {})
+            here = t("part.block", layer=walk.node.layer) if walk.node.layer is not None else ""
+            shown = self.waiting() if answer is None else gradient_text(answer, here, room.width)
+            return name, shown
         answer = self.answer(self.name, {"position": self.place})
         return name, self.waiting() if answer is None else self.told(answer, room.width)
 
@@ -114,6 +163,39 @@ class Views:
         if self.name == "account":
             return account_text(answer, piece, width)
         return cone_text(answer, [piece(token) for token in self.inquiry.ids], width)
+
+    def next_tokens(self, room: Room) -> Content:
+        """What comes next; of a model that is changed, beside what came without the change."""
+        questions: list[Record] = [{"row": "last"}]
+        if self.inquiry.given.changes:
+            questions.append({"row": "last", "break": "", "edits": []})
+        answers = self.answers(questions)
+        if answers is None:
+            return self.waiting()
+        now, *sound = (numbers[0] for numbers in answers)
+        return next_text(now, sound[0] if sound else None, self.inquiry.piece, room.width)
+
+    def rope(self, row: Row, room: Room) -> tuple[str, Content]:
+        """What RoPE makes of a pair of dimensions of a query or key."""
+        name = t("view.rope")
+        if row.kind not in ROTATED:
+            return name, Content(t("rope.none"))
+        rows = (row.name.removesuffix("_rot"), row.name)
+        answers = self.answers([{"row": each} for each in rows])
+        if answers is None:
+            return name, self.waiting()
+        turn = Turn(self.pair, self.dim("d_rope"), self.base())
+        head = self.head % row.shape[1]
+        pair = [self.pair, self.pair + turn.d_rope // 2]
+        before, after = (numbers[0, head][:, pair] for numbers in answers)
+        tokens = [self.inquiry.label(place) for place in range(len(before))]
+        place = t("attention.place", layer=row.layer, head=head, heads=row.shape[1])
+        return f"{name} · {row.kind} · {place}", rope_text(before, after, turn, tokens)
+
+    def base(self) -> float:
+        """The base of RoPE's frequencies."""
+        trace = self.inquiry.trace
+        return float(trace.config["rope_base"]) if trace else 1.0
 
     def values(self, row: Row, room: Room, hidden: frozenset[str]) -> tuple[str, Content]:
         """The numbers of a row, two axes at a time."""
@@ -128,7 +210,9 @@ class Views:
         values, names = grid.table(row, answer)
         table = Table(values, *self.labels(values, names), row.kind in SHARES)
         drawn = grid.draw(table, room.width, room.height - 1, colour=room.colour)
-        return title, Content("\n").join([drawn, slice_line(values)])
+        words = self.read_out(table)
+        note = Content.styled(visible(words), "$text-muted") if words else slice_line(values)
+        return title, Content("\n").join([drawn, note])
 
     def attention(self, layer: int, room: Room) -> tuple[str, Content]:
         """Who looks at whom: the weights of one head."""
@@ -140,8 +224,32 @@ class Views:
         weights = array(answer["value"])
         table = Table(weights, *self.labels(weights, ["T", "S"]), shares=True)
         drawn = self.grid.draw(table, room.width, room.height - 2, colour=room.colour)
-        note = Content.styled(t("attention.note"), "$text-muted")
-        return title, Content("\n").join([drawn, note])
+        note = Content.styled(visible(self.looks_at(weights) or t("attention.note")), "$text-muted")
+        return title, Content("\n").join([drawn, self.strongest(weights, room.width), note])
+
+    def strongest(self, weights: np.ndarray, width: int) -> Content:
+        """What the token of the cursor, else the last one, looks at most."""
+        query = self.grid.cell[0] if self.grid.cell else len(weights) - 1
+        keys = np.argsort(-weights[query], kind="stable")[: query + 1].tolist()
+        names = [f"‘{signs(self.inquiry.label(key))}’ {weights[query, key]:.0%}" for key in keys]
+        head = f"‘{signs(self.inquiry.label(query))}’ → "
+        return Content(f"{head}{as_many(names, width - len(head))}")
+
+    def looks_at(self, weights: np.ndarray) -> str:
+        """The weight under the cursor in words; nothing where no cell is read."""
+        if self.grid.cell is None:
+            return ""
+        query, key = self.grid.cell
+        a, b = (signs(self.inquiry.label(place)) for place in (query, key))
+        return t("attention.cell", a=a, at=query, b=b, of=key, weight=f"{weights[query, key]:.4f}")
+
+    def read_out(self, table: Table) -> str:
+        """The number under the cursor; nothing where no cell is read."""
+        if self.grid.cell is None:
+            return ""
+        row, column = self.grid.cell
+        place = f"{table.rows[row]} ({row}), {table.columns[column]} ({column})"
+        return f"{place}: {float(table.values[row, column]):.6g}"
 
     def labels(self, values: np.ndarray, names: list[str]) -> tuple[list[str], list[str]]:
         """The labels of rows and columns: tokens where an axis is one of tokens, else numbers."""

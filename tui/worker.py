@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import itertools
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -93,7 +94,11 @@ class Worker:
             return
         self.said.clear()
         self.process = subprocess.Popen(
-            self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            self.command,
+            env=os.environ | {"MLX_GPT_COMMAND": "sample"},  # it takes the BLAS that serves it best
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
         )
         self.reading = asyncio.create_task(self.read(self.process))
         if self.model is not None and do != "load":

@@ -12,11 +12,72 @@ EN = {
     "app.copied": "Copied (Y writes it into a file):",
     "app.saved": "Added to {path}",
     "app.keymap": "Written: {path}. Change keys there, then start the app again.",
-    "app.goes_on": "{names}: the training goes on; mlx-gpt tui shows it again",
+    "app.goes_on": "{names}: the training goes on; {again} shows it again",
+    "tour.0": (
+        "This is a recorded training, played ten times as fast. {tour}: the guided tour of ten "
+        "stations; esc hides this line."
+    ),
+    "tour.1": (
+        "The curve is the loss: how surprised the model is by the next token. {back} goes back "
+        "through the evaluations. {tour}: next"
+    ),
+    "tour.2": (
+        "Dashed: what guessing costs, blindly (ln V), by frequency (unigram), by pairs "
+        "(bigram). Below them it uses more context. {tour}: next"
+    ),
+    "tour.3": (
+        "Under the chart the model continues the same prompts at each evaluation; {pane} "
+        "colours a text by its surprise. {tour}: next"
+    ),
+    "tour.4": (
+        "All runs stand here. {mark} marks some, to lay their curves over each other; "
+        "{built_in} trains one in minutes. {tour}: next"
+    ),
+    "tour.5": (
+        "{generate} lets the model write. Green tokens were expected, yellow and red ones are "
+        "surprises. {tour}: next"
+    ),
+    "tour.6": (
+        "{back} goes to a token; below stand its rivals. {unlikelier} chooses one, {branch} "
+        "lets the text go on from it. {tour}: next"
+    ),
+    "tour.7": (
+        "{dial} takes a dial in hand, {more} turns it: temperature, top-k … The bars follow "
+        "without a new computation. {tour}: next"
+    ),
+    "tour.8": (
+        "The same model, operation by operation: {step} steps. {attention}: who looks at whom; "
+        "{lens}: what each block would say. {tour}: next"
+    ),
+    "tour.9": (
+        "{break} breaks the model on purpose, and the labs say which of them notice; {restore} "
+        "mends it. {tour}: next"
+    ),
+    "tour.10": (
+        "Your own run: a preset, your texts, the settings, and what it costs. {start} starts "
+        "it. {tour} ends the tour."
+    ),
+    "key.app.tour": "tour",
+    "tip.app.tour": "Guided tour of the recorded run: the next station",
+    "key.app.end_tour": "end tour",
+    "tip.app.end_tour": "Leave the guided tour",
+    "recorded.prompts": "recorded: {prompts}; ↑/↓ bring them",
+    "app.how_to_quit": "Press {press} to leave; trainings go on.",
+    "keyboard.space": "space",
+    "keyboard.tab": "tab",
+    "keyboard.home": "home",
+    "keyboard.end": "end",
+    "keyboard.pgup": "pgup",
+    "keyboard.pgdn": "pgdn",
+    "keyboard.del": "del",
+    "keyboard.shift+tab": "shift+tab",
     "ask.yes_or_no": "y: yes    n: no",
     "help.keys": "Keys",
     "launch.begun": "The training is being prepared; it appears here when its first step begins.",
+    "launch.first": "it starts",
+    "launch.twice": "This training is being prepared already.",
     "palette.open": "Open",
+    "palette.search": "Search the commands …",
     "palette.theme": "Theme",
     "palette.theme.tip": "Choose colours",
     "palette.keymap": "Write a keymap file",
@@ -26,6 +87,7 @@ EN = {
     "state.running": "running",
     "state.paused": "paused",
     "state.finished": "finished",
+    "state.stopped": "stopped",
     "state.interrupted": "interrupted",
     "state.diverged": "diverged",
     "column.mark": "",
@@ -39,6 +101,9 @@ EN = {
     "chart.train": "train",
     "chart.val": "val",
     "chart.mean": "mean",
+    "chart.step": "step",
+    "chart.more": "+{count} more",
+    "chart.bits": "bits/byte",
     "chart.now": "now",
     "chart.peak": "peak",
     "chart.active": "active",
@@ -52,6 +117,7 @@ EN = {
     "curve.val_loss": "validation loss",
     "status.left": "{time} left",
     "status.best": "best",
+    "status.planned": "estimated {size}",
     "status.memory": "mem",
     "runs.filter": "name, state, or a condition: lr>=1e-3  val<2  model.n_layers=4",
     "runs.empty": (
@@ -63,6 +129,11 @@ EN = {
         "\n"
         "  ?   what all the keys do      L   español"
     ),
+    "runs.nothing": "No run matches “{words}”; Esc clears the filter.",
+    "runs.misfit": (
+        "“{word}” compares nothing that a run has with a number, as val<2 does; Esc clears the "
+        "filter."
+    ),
     "runs.none": "No run is chosen.",
     "runs.rename": "New name of {name}",
     "runs.rename_alive": "{name} is being trained: rename it when it has ended.",
@@ -70,7 +141,8 @@ EN = {
     "runs.delete": "Delete {name} with its checkpoints for good?\n{path}",
     "runs.delete_alive": "{name} is being trained: stop it first (2, then X).",
     "runs.deleted": "Deleted {name}.",
-    "runs.folder": "{path}\nThe path is copied.",
+    "runs.folder_shown": "{path}\nThe path is copied, and {program} is asked to show it.",
+    "runs.folder_copied": "{path}\nThe path is copied. There is no {program} to show it.",
     "runs.settings": "settings",
     "runs.differences": "differences",
     "runs.setting": "setting",
@@ -98,24 +170,51 @@ EN = {
         "At each evaluation the model continues the same prompts; they appear here. a: ask now."
     ),
     "probe.asked": "asked",
+    "probe.asked_at": "asked at {step}",
     "surprise.none": (
         "At each evaluation a fixed validation text is coloured here by how unexpected each "
         "token is."
     ),
     "surprise.place": "step {step}, mean {mean} nats",
     "log.none": "No events yet.",
-    "event.started": "started",
-    "event.paused": "paused",
-    "event.resumed": "goes on",
-    "event.checkpoint": "saved",
-    "event.warning": "warning",
-    "event.error": "error",
-    "event.ack": "answer",
-    "event.sample_end": "sample",
-    "event.finished": "finished",
+    "event.started": "training from step {step} of {steps}",
+    "event.paused": "paused at step {step}",
+    "event.resumed": "goes on from step {step}",
+    "event.checkpoint": "saved step {step}",
+    "event.checkpoint.best": "saved step {step}, the best so far",
+    "event.warning": "warning: {message}",
+    "event.error": "error: {message}",
+    "event.ack.refused": "refused: {message}",
+    "event.ack.pause": "Paused at step {step}.",
+    "event.ack.resume": "Goes on from step {step}.",
+    "event.ack.save": "Saved step {step}.",
+    "event.ack.stop": "Stopping at step {step}, and saving it.",
+    "event.ack.eval": "Evaluated at step {step}.",
+    "event.ack.snapshot": "The weights of step {step} are set apart to be looked at.",
+    "event.ack.sample": "The model of step {step} answers.",
+    "event.sample_end": "asked at step {step}: {prompt}│{text}",
+    "event.finished.done": "all {step} steps are done",
+    "event.finished.early": "ended at step {step}: validation no longer improved",
+    "event.finished.stopped": "stopped and saved at step {step}",
+    "event.finished.diverged": "diverged at step {step}; the weights of that step are not kept",
     "advice.gone": "The folder of this run is gone.",
+    "advice.stopped": "Stopped and saved at step {step} of {total}; R goes on from there.",
+    "advice.asked.pause": "Asked to pause; waiting for the step to end.",
+    "advice.asked.resume": "Asked to go on; waiting for the trainer.",
+    "advice.asked.save": "Asked to save; waiting for the step to end.",
+    "advice.asked.eval": "Asked to evaluate; waiting for the step to end.",
+    "advice.asked.sample": "Asked for a sample; waiting for the step to end.",
+    "advice.asked.stop": "Asked to stop; waiting for the step to end, then it is saved.",
+    "advice.slowed": (
+        "{now} tokens/s, {fall} slower than this run usually is ({usual}): another program or "
+        "heat. Close what computes, or let it cool."
+    ),
+    "advice.preparing": "A training is being prepared: {stage}",
     "advice.diverged": (
         "It diverged at step {step}. Go on from the last checkpoint with train.lr={lr}."
+    ),
+    "advice.diverged_early": (
+        "It diverged at step {step}, before the first checkpoint. Begin again with train.lr={lr}."
     ),
     "advice.interrupted": "The trainer is gone at step {step} of {total}; nothing saved is lost.",
     "advice.not_finite": (
@@ -143,9 +242,11 @@ EN = {
     "advice.waiting": "The first steps are being computed.",
     "advice.learning": "Learning: the loss fell by {fall} in the last {steps} steps.",
     "help.runs": (
-        "All runs in the folder, living ones first. Enter opens one. Mark several with Space:"
-        " their curves lie over each other below, and what differs in their settings stands "
-        "beside them."
+        "All runs in the folder, living ones first, or sorted by a column: s takes the next one, "
+        "S turns the order round, a click on a head does both. Enter opens a run. Mark several "
+        "with Space: their curves lie over each other below, each with the letter of its row, "
+        "and what differs in their settings stands beside them. o takes in outliers, as the "
+        "losses of a run that diverged."
     ),
     "help.table": "The table: a run a line. The figures are the newest the run has written.",
     "help.settings": "What the chosen run is; with several, only the settings that differ.",
@@ -154,11 +255,12 @@ EN = {
         "highest step, the smoothed mean over it, validation as dots. The dashed lines are "
         "what guessing costs: blindly (ln V), by how often each token comes (unigram), by "
         "what follows what (bigram). ←/→ move a cursor through the evaluations; the samples "
-        "below move along."
+        "below move along. A click in a chart puts it there, the wheel looks closer. The title "
+        "gives the values at the cursor: in nats, in bits a byte of text, and as perplexity."
     ),
     "help.status": (
         "State, progress, time left at the pace of the last minute; the newest losses, "
-        "learning rate, gradient norm and peak memory."
+        "learning rate, gradient norm, and peak memory beside what was estimated for the run."
     ),
     "help.probes": (
         "The same prompts, continued with the same seed at each evaluation. Underlined is "
@@ -182,9 +284,9 @@ EN = {
     "key.app.save": "save cmd",
     "tip.app.save": "Write that command line into a file",
     "key.app.language": "español",
-    "tip.app.language": "Switch to Spanish",
+    "tip.app.language": "Switch to Spanish, from now on",
     "key.app.theme": "light/dark",
-    "tip.app.theme": "Switch between light and dark",
+    "tip.app.theme": "Switch between light and dark, from now on",
     "key.app.runs": "runs",
     "tip.app.runs": "All runs",
     "key.app.train": "train",
@@ -199,6 +301,8 @@ EN = {
     "tip.app.palette": "Search every command by name",
     "key.app.quit": "quit",
     "tip.app.quit": "Leave; trainings go on",
+    "key.line.take": "take",
+    "tip.line.take": "Take what is typed",
     "key.ask.cancel": "cancel",
     "tip.ask.cancel": "Leave without an answer",
     "key.ask.yes": "yes",
@@ -229,7 +333,11 @@ EN = {
     "tip.runs.mark": "Compare this run with others",
     "key.runs.filter": "filter",
     "tip.runs.filter": "Show only runs with these words or conditions",
-    "key.runs.view": "curves/cfg",
+    "key.runs.sort": "sort",
+    "tip.runs.sort": "Sort by the next column; after the last, living runs first again",
+    "key.runs.reverse": "reverse",
+    "tip.runs.reverse": "Turn the order of the sorted column round",
+    "key.runs.view": "view",
     "tip.runs.view": "Curves or settings below",
     "key.runs.curve": "train/val",
     "tip.runs.curve": "Training or validation loss",
@@ -240,7 +348,7 @@ EN = {
     "key.runs.delete": "delete",
     "tip.runs.delete": "Delete the run; asks first",
     "key.runs.folder": "folder",
-    "tip.runs.folder": "Copy the path of the run, and open it on a Mac",
+    "tip.runs.folder": "Copy the path of the run, and show its folder",
     "key.runs.log": "log axis",
     "tip.runs.log": "A logarithmic axis",
     "key.runs.outliers": "outliers",
@@ -250,7 +358,7 @@ EN = {
     "key.runs.rougher": "smooth",
     "tip.runs.rougher": "Smooth the curves less",
     "key.runs.glyphs": "marks",
-    "tip.runs.glyphs": "Braille, blocks or ASCII",
+    "tip.runs.glyphs": "Braille, blocks or ASCII, from now on",
     "key.runs.clear": "clear",
     "tip.runs.clear": "No filter, no marks",
     "key.train.pause": "pause",
@@ -292,7 +400,7 @@ EN = {
     "key.train.fine_forward": "step",
     "tip.train.fine_forward": "To the next logged step",
     "key.train.glyphs": "marks",
-    "tip.train.glyphs": "Braille, blocks or ASCII",
+    "tip.train.glyphs": "Braille, blocks or ASCII, from now on",
     "key.train.now": "newest",
     "tip.train.now": "Take the cursor away: the newest step",
     "key.train.speed": "speed",
@@ -307,6 +415,14 @@ EN = {
     "tip.pane.page_up": "A page up",
     "key.pane.page_down": "page down",
     "tip.pane.page_down": "A page down",
+    "key.pane.top": "top",
+    "tip.pane.top": "To the beginning",
+    "key.pane.bottom": "bottom",
+    "tip.pane.bottom": "To the end",
+    "key.page.next": "next part",
+    "tip.page.next": "To the next part of the page",
+    "key.page.previous": "part before",
+    "tip.page.previous": "To the part of the page before",
     "new.run": "run",
     "new.model": "model",
     "new.data": "data",
@@ -321,7 +437,11 @@ EN = {
     "new.memory": "memory",
     "new.tokens": "tokens",
     "new.time": "time",
-    "new.unknown": "known after 10 steps",
+    "new.typical": "{time} on two CPU cores",
+    "new.sure": (
+        "{parameters} parameters · memory {memory} of {machine} · {time}\n"
+        "That is large or long for this machine. Start it?"
+    ),
     "help.form": (
         "A setting a line: its value, and what it means. ←/→ or Space choose among few "
         "values, Enter types one, Backspace takes the preset's. A * marks what differs from "

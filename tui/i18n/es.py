@@ -12,11 +12,72 @@ ES = {
     "app.copied": "Copiado (Y lo escribe en un archivo):",
     "app.saved": "Añadido a {path}",
     "app.keymap": "Escrito: {path}. Cambia ahí las teclas y vuelve a abrir la aplicación.",
-    "app.goes_on": "{names}: el entrenamiento continúa; mlx-gpt tui lo muestra de nuevo",
+    "app.goes_on": "{names}: el entrenamiento continúa; {again} lo muestra de nuevo",
+    "tour.0": (
+        "Es un entrenamiento grabado, diez veces más rápido. {tour}: la visita guiada de diez "
+        "paradas; esc oculta esta línea."
+    ),
+    "tour.1": (
+        "La curva es la pérdida: cuánto sorprende el token siguiente. {back} retrocede por las "
+        "evaluaciones. {tour}: sigue"
+    ),
+    "tour.2": (
+        "Discontinuas: lo que cuesta adivinar, a ciegas (ln V), por frecuencia (unigrama), por "
+        "pares (bigrama). {tour}: sigue"
+    ),
+    "tour.3": (
+        "Bajo el gráfico continúa los mismos textos en cada evaluación; {pane} colorea un texto"
+        " por su sorpresa. {tour}: sigue"
+    ),
+    "tour.4": (
+        "Aquí están todas las ejecuciones. {mark} marca varias para superponer sus curvas; "
+        "{built_in} entrena una. {tour}: sigue"
+    ),
+    "tour.5": (
+        "{generate} hace escribir al modelo. Los tokens verdes se esperaban; los amarillos y "
+        "rojos sorprenden. {tour}: sigue"
+    ),
+    "tour.6": (
+        "{back} va a un token; abajo están sus rivales. {unlikelier} elige uno, {branch} sigue "
+        "el texto desde él. {tour}: sigue"
+    ),
+    "tour.7": (
+        "{dial} toma un dial y {more} lo gira: temperatura, top-k … Las barras cambian sin "
+        "calcular de nuevo. {tour}: sigue"
+    ),
+    "tour.8": (
+        "El mismo modelo, operación a operación: {step} avanza. {attention}: quién mira a "
+        "quién; {lens}: qué diría cada bloque. {tour}: sigue"
+    ),
+    "tour.9": (
+        "{break} avería el modelo a propósito y los labs dicen cuáles lo notan; {restore} lo "
+        "repara. {tour}: sigue"
+    ),
+    "tour.10": (
+        "Tu propia ejecución: un preajuste, tus textos, los ajustes y lo que cuesta. {start} la"
+        " empieza. {tour} acaba la visita."
+    ),
+    "key.app.tour": "visita",
+    "tip.app.tour": "Visita guiada de la ejecución grabada: la parada siguiente",
+    "key.app.end_tour": "fin visita",
+    "tip.app.end_tour": "Deja la visita guiada",
+    "recorded.prompts": "grabados: {prompts}; ↑/↓ los traen",
+    "app.how_to_quit": "Pulsa {press} para salir; los entrenamientos continúan.",
+    "keyboard.space": "espacio",
+    "keyboard.tab": "tab",
+    "keyboard.home": "inicio",
+    "keyboard.end": "fin",
+    "keyboard.pgup": "repág",
+    "keyboard.pgdn": "avpág",
+    "keyboard.del": "supr",
+    "keyboard.shift+tab": "mayús+tab",
     "ask.yes_or_no": "s: sí    n: no",
     "help.keys": "Teclas",
     "launch.begun": "Se prepara el entrenamiento; aparecerá aquí cuando dé el primer paso.",
+    "launch.first": "empieza",
+    "launch.twice": "Este entrenamiento ya se está preparando.",
     "palette.open": "Abrir",
+    "palette.search": "Busca entre las órdenes …",
     "palette.theme": "Tema",
     "palette.theme.tip": "Elige los colores",
     "palette.keymap": "Escribir un archivo de teclas",
@@ -26,6 +87,7 @@ ES = {
     "state.running": "en marcha",
     "state.paused": "en pausa",
     "state.finished": "terminada",
+    "state.stopped": "detenida",
     "state.interrupted": "cortada",
     "state.diverged": "divergió",
     "column.mark": "",
@@ -39,6 +101,9 @@ ES = {
     "chart.train": "entren.",
     "chart.val": "val",
     "chart.mean": "media",
+    "chart.step": "paso",
+    "chart.more": "+{count} más",
+    "chart.bits": "bits/byte",
     "chart.now": "ahora",
     "chart.peak": "pico",
     "chart.active": "activa",
@@ -52,6 +117,7 @@ ES = {
     "curve.val_loss": "pérdida de validación",
     "status.left": "quedan {time}",
     "status.best": "mejor",
+    "status.planned": "previstos {size}",
     "status.memory": "mem",
     "runs.filter": "nombre, estado o condición: lr>=1e-3  val<2  model.n_layers=4",
     "runs.empty": (
@@ -63,6 +129,10 @@ ES = {
         "\n"
         "  ?   qué hace cada tecla       L   English"
     ),
+    "runs.nothing": "Ninguna ejecución cumple «{words}»; Esc quita el filtro.",
+    "runs.misfit": (
+        "«{word}» no compara nada de una ejecución con un número, como val<2; Esc quita el filtro."
+    ),
     "runs.none": "No hay ninguna ejecución elegida.",
     "runs.rename": "Nuevo nombre de {name}",
     "runs.rename_alive": "{name} se está entrenando: cámbiale el nombre cuando termine.",
@@ -70,7 +140,8 @@ ES = {
     "runs.delete": "¿Borrar {name} y sus checkpoints para siempre?\n{path}",
     "runs.delete_alive": "{name} se está entrenando: detenla antes (2 y luego X).",
     "runs.deleted": "Borrada {name}.",
-    "runs.folder": "{path}\nLa ruta está copiada.",
+    "runs.folder_shown": "{path}\nLa ruta está copiada, y se pide a {program} que la muestre.",
+    "runs.folder_copied": "{path}\nLa ruta está copiada. No hay {program} que la muestre.",
     "runs.settings": "ajustes",
     "runs.differences": "diferencias",
     "runs.setting": "ajuste",
@@ -98,24 +169,52 @@ ES = {
         "En cada evaluación el modelo continúa los mismos textos; aparecen aquí. a: pregunta ahora."
     ),
     "probe.asked": "pedida",
+    "probe.asked_at": "pedida en {step}",
     "surprise.none": (
         "En cada evaluación se colorea aquí un texto fijo de validación según lo inesperado "
         "de cada token."
     ),
     "surprise.place": "paso {step}, media {mean} nats",
     "log.none": "Aún no hay sucesos.",
-    "event.started": "empieza",
-    "event.paused": "en pausa",
-    "event.resumed": "continúa",
-    "event.checkpoint": "guardado",
-    "event.warning": "aviso",
-    "event.error": "error",
-    "event.ack": "respuesta",
-    "event.sample_end": "muestra",
-    "event.finished": "termina",
+    "event.started": "entrena desde el paso {step} de {steps}",
+    "event.paused": "en pausa en el paso {step}",
+    "event.resumed": "continúa desde el paso {step}",
+    "event.checkpoint": "guardado el paso {step}",
+    "event.checkpoint.best": "guardado el paso {step}, el mejor hasta ahora",
+    "event.warning": "aviso: {message}",
+    "event.error": "error: {message}",
+    "event.ack.refused": "rechazado: {message}",
+    "event.ack.pause": "En pausa en el paso {step}.",
+    "event.ack.resume": "Continúa desde el paso {step}.",
+    "event.ack.save": "Guardado el paso {step}.",
+    "event.ack.stop": "Se detiene en el paso {step} y lo guarda.",
+    "event.ack.eval": "Evaluado en el paso {step}.",
+    "event.ack.snapshot": "Los pesos del paso {step} se apartan para mirarlos.",
+    "event.ack.sample": "Responde el modelo del paso {step}.",
+    "event.sample_end": "pedida en el paso {step}: {prompt}│{text}",
+    "event.finished.done": "los {step} pasos están dados",
+    "event.finished.early": "termina en el paso {step}: la validación ya no mejoraba",
+    "event.finished.stopped": "detenida y guardada en el paso {step}",
+    "event.finished.diverged": "divergió en el paso {step}; los pesos de ese paso no se guardan",
     "advice.gone": "La carpeta de esta ejecución ha desaparecido.",
+    "advice.stopped": "Detenida y guardada en el paso {step} de {total}; R continúa desde ahí.",
+    "advice.asked.pause": "Se pidió una pausa; falta que termine el paso.",
+    "advice.asked.resume": "Se pidió continuar; falta que responda el entrenador.",
+    "advice.asked.save": "Se pidió guardar; falta que termine el paso.",
+    "advice.asked.eval": "Se pidió evaluar; falta que termine el paso.",
+    "advice.asked.sample": "Se pidió una muestra; falta que termine el paso.",
+    "advice.asked.stop": "Se pidió detener; falta que termine el paso, y luego se guarda.",
+    "advice.slowed": (
+        "{now} tokens/s, {fall} más lenta que de costumbre ({usual}): otro programa o el "
+        "calor. Cierra lo que calcule, o deja que se enfríe."
+    ),
+    "advice.preparing": "Se prepara un entrenamiento: {stage}",
     "advice.diverged": (
         "Divergió en el paso {step}. Continúa desde el último checkpoint con train.lr={lr}."
+    ),
+    "advice.diverged_early": (
+        "Divergió en el paso {step}, antes del primer checkpoint. Empieza de nuevo con "
+        "train.lr={lr}."
     ),
     "advice.interrupted": (
         "El entrenador se fue en el paso {step} de {total}; lo guardado sigue ahí."
@@ -148,9 +247,11 @@ ES = {
     "advice.waiting": "Se calculan los primeros pasos.",
     "advice.learning": "Aprende: la pérdida bajó {fall} en los últimos {steps} pasos.",
     "help.runs": (
-        "Todas las ejecuciones de la carpeta, las vivas primero. Intro abre una. Marca varias"
-        " con Espacio: sus curvas se superponen abajo y al lado está en qué difieren sus "
-        "ajustes."
+        "Todas las ejecuciones de la carpeta, las vivas primero, u ordenadas por una columna: s "
+        "toma la siguiente, S da la vuelta al orden, un clic en una cabecera hace ambas cosas. "
+        "Intro abre una ejecución. Marca varias con Espacio: sus curvas se superponen abajo, "
+        "cada una con la letra de su fila, y al lado está en qué difieren sus ajustes. o "
+        "incluye los valores atípicos, como las pérdidas de una que divergió."
     ),
     "help.table": "La tabla: una ejecución por línea. Las cifras son las últimas que ha escrito.",
     "help.settings": "Qué es la ejecución elegida; con varias, solo los ajustes que difieren.",
@@ -159,11 +260,13 @@ ES = {
         "bajo al más alto, la media suavizada encima y la validación como puntos. Las líneas "
         "discontinuas son lo que cuesta adivinar: a ciegas (ln V), por la frecuencia de cada "
         "token (unigrama), por lo que sigue a cada uno (bigrama). ←/→ mueven un cursor por "
-        "las evaluaciones; las muestras de abajo lo siguen."
+        "las evaluaciones; las muestras de abajo lo siguen. Un clic en un gráfico lo pone "
+        "ahí, la rueda acerca. El título da los valores en el cursor: en nats, en bits por byte "
+        "de texto y como perplejidad."
     ),
     "help.status": (
         "Estado, progreso y tiempo que queda al ritmo del último minuto; últimas pérdidas, "
-        "tasa de aprendizaje, norma del gradiente y pico de memoria."
+        "tasa de aprendizaje, norma del gradiente, y pico de memoria junto a lo previsto."
     ),
     "help.probes": (
         "Los mismos textos, continuados con la misma semilla en cada evaluación. Subrayado, "
@@ -187,9 +290,9 @@ ES = {
     "key.app.save": "guardar",
     "tip.app.save": "Escribe esa orden en un archivo",
     "key.app.language": "English",
-    "tip.app.language": "Cambia a inglés",
+    "tip.app.language": "Cambia a inglés, desde ahora",
     "key.app.theme": "claro/oscuro",
-    "tip.app.theme": "Cambia entre claro y oscuro",
+    "tip.app.theme": "Cambia entre claro y oscuro, desde ahora",
     "key.app.runs": "ejecuciones",
     "tip.app.runs": "Todas las ejecuciones",
     "key.app.train": "entrenar",
@@ -204,6 +307,8 @@ ES = {
     "tip.app.palette": "Busca cualquier orden por su nombre",
     "key.app.quit": "salir",
     "tip.app.quit": "Sal; los entrenamientos continúan",
+    "key.line.take": "tomar",
+    "tip.line.take": "Toma lo escrito",
     "key.ask.cancel": "cancelar",
     "tip.ask.cancel": "Sal sin responder",
     "key.ask.yes": "sí",
@@ -226,7 +331,7 @@ ES = {
     "tip.table.top": "La primera ejecución",
     "key.table.bottom": "final",
     "tip.table.bottom": "La última ejecución",
-    "key.runs.built_in": "3 minutos",
+    "key.runs.built_in": "3 min",
     "tip.runs.built_in": "Entrena los cuentos incluidos: unos tres minutos",
     "key.runs.demo": "demo",
     "tip.runs.demo": "Repite una ejecución grabada, sin MLX",
@@ -234,9 +339,13 @@ ES = {
     "tip.runs.mark": "Compara esta ejecución con otras",
     "key.runs.filter": "filtrar",
     "tip.runs.filter": "Muestra solo las que cumplen estas palabras o condiciones",
-    "key.runs.view": "curvas/aj.",
+    "key.runs.sort": "orden",
+    "tip.runs.sort": "Ordena por la columna siguiente; tras la última, otra vez las vivas primero",
+    "key.runs.reverse": "invertir",
+    "tip.runs.reverse": "Da la vuelta al orden de la columna",
+    "key.runs.view": "vista",
     "tip.runs.view": "Curvas o ajustes abajo",
-    "key.runs.curve": "entr./val",
+    "key.runs.curve": "curva",
     "tip.runs.curve": "Pérdida de entrenamiento o de validación",
     "key.runs.resume": "continuar",
     "tip.runs.resume": "Continúa una ejecución parada",
@@ -245,7 +354,7 @@ ES = {
     "key.runs.delete": "borrar",
     "tip.runs.delete": "Borra la ejecución; pregunta antes",
     "key.runs.folder": "carpeta",
-    "tip.runs.folder": "Copia la ruta de la ejecución y la abre en un Mac",
+    "tip.runs.folder": "Copia la ruta de la ejecución y muestra su carpeta",
     "key.runs.log": "eje log",
     "tip.runs.log": "Un eje logarítmico",
     "key.runs.outliers": "atípicos",
@@ -255,7 +364,7 @@ ES = {
     "key.runs.rougher": "suavizar",
     "tip.runs.rougher": "Suaviza menos las curvas",
     "key.runs.glyphs": "trazos",
-    "tip.runs.glyphs": "Braille, bloques o ASCII",
+    "tip.runs.glyphs": "Braille, bloques o ASCII, desde ahora",
     "key.runs.clear": "limpiar",
     "tip.runs.clear": "Sin filtro ni marcas",
     "key.train.pause": "pausa",
@@ -297,7 +406,7 @@ ES = {
     "key.train.fine_forward": "paso",
     "tip.train.fine_forward": "Al paso registrado siguiente",
     "key.train.glyphs": "trazos",
-    "tip.train.glyphs": "Braille, bloques o ASCII",
+    "tip.train.glyphs": "Braille, bloques o ASCII, desde ahora",
     "key.train.now": "último",
     "tip.train.now": "Quita el cursor: el último paso",
     "key.train.speed": "velocidad",
@@ -312,6 +421,14 @@ ES = {
     "tip.pane.page_up": "Una página arriba",
     "key.pane.page_down": "pág. abajo",
     "tip.pane.page_down": "Una página abajo",
+    "key.pane.top": "principio",
+    "tip.pane.top": "Al principio",
+    "key.pane.bottom": "final",
+    "tip.pane.bottom": "Al final",
+    "key.page.next": "parte sig.",
+    "tip.page.next": "A la parte siguiente de la página",
+    "key.page.previous": "parte ant.",
+    "tip.page.previous": "A la parte anterior de la página",
     "new.run": "ejecución",
     "new.model": "model · modelo",
     "new.data": "data · datos",
@@ -326,7 +443,11 @@ ES = {
     "new.memory": "memoria",
     "new.tokens": "tokens",
     "new.time": "tiempo",
-    "new.unknown": "se sabrá tras 10 pasos",
+    "new.typical": "{time} en dos núcleos de CPU",
+    "new.sure": (
+        "{parameters} parámetros · memoria {memory} de {machine} · {time}\n"
+        "Es mucho o largo para esta máquina. ¿Empezarla?"
+    ),
     "help.form": (
         "Un ajuste por línea: su valor y qué significa. ←/→ o Espacio eligen entre pocos "
         "valores, Intro escribe uno, Retroceso toma el del preajuste. Un * marca lo que "

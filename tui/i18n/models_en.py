@@ -5,9 +5,18 @@ EN = {
         "The process that holds the model has ended: {how}. It starts again with the next question."
     ),
     "worker.code": "code {code}",
-    "inside.no_checkpoint": (
+    "inside.waiting": (
         "{name} has no checkpoint yet: press 2, then s to save one now, or wait for the first."
     ),
+    "inside.ended": (
+        "{name} ended before its first checkpoint, so there is no model of it. Press 2, then "
+        "R to train it from its start."
+    ),
+    "inside.diverged": (
+        "{name} diverged before its first checkpoint, so there is no model of it. Press 2, "
+        "then R to train it from its start with a lower learning rate."
+    ),
+    "inside.gone": "The folder of {name} is gone. Press 1 to choose another run.",
     "inside.loading": "The model is being loaded.",
     "trainer.gone": "The trainer of {name} has ended.",
     "recorded.missing": "The recording {path} is missing or damaged; install mlx-gpt again.",
@@ -27,16 +36,24 @@ EN = {
     ),
     "sample.no_model": "There is no model to talk to: press 1, then b to train one.",
     "sample.seed": "seed",
+    "sample.of": "{place} ({press}: next)",
     "sample.count": "{count} tokens",
     "sample.running": "▌ Space stops",
     "sample.living": "{name} in training",
     "sample.at_step": "{name}, step {step}",
     "sample.off": "off",
     "sample.no_token": "Here stand the rivals of the token under the cursor.",
-    "sample.rivals": "{nats} nats · {sign}{left} left  (p · now)",
-    "sample.rep_note": "rep acts on the next text",
-    "finish.length": "ended at n",
-    "finish.end": "ended by itself",
+    "sample.rivals": "{nats} nats · {sign}{left} can come  (p · now)",
+    "sample.rep_note": "rep acts on the next text: these odds came without logits",
+    "sample.note_living": (
+        "{name} is in training: the command takes its newest checkpoint (2, then s saves one now)."
+    ),
+    "sample.note_tokens": (
+        "The tokens that were chosen may not be those of this text: the command may go another way."
+    ),
+    "sample.note_last": "Of the samples that the command gives, the last is this one.",
+    "finish.length": "ended after n tokens",
+    "finish.end": "the text ended",
     "finish.failed": "failed",
     "finish.stopped": "stopped",
     "help.sample": (
@@ -49,17 +66,18 @@ EN = {
     "help.prompt": "The text to be continued. ↑/↓ bring back prompts of the past.",
     "help.tokens": (
         "Tokens by their probability, as the model gave it before any filter: green is expected, "
-        "yellow and red are surprises. Underlined: chosen by you."
+        "yellow and red are surprises. Underlined: chosen by you. A click puts the cursor on one; "
+        "rivals and dials can be clicked too."
     ),
     "help.rivals": (
-        "p is what the model thinks; now is what temperature, top-k, top-p and min-p leave of "
+        "p is what the model thinks; now is what the dials T, top-k, top-p, min-p and rep leave of "
         "it; × marks what may not come. ▶ stands before the token that came. ≈: rivals beyond "
         "those stored are taken as equally likely."
     ),
     "help.dials": (
         "T temperature · top-k the k likeliest · top-p the likeliest that sum to p · min-p a share "
-        "of the likeliest · rep makes used tokens less likely (in the next text) · n most tokens · "
-        "× samples side by side."
+        "of the likeliest · rep makes used tokens less likely · n most tokens · × samples "
+        "side by side."
     ),
     "key.prompt.older": "older",
     "tip.prompt.older": "The prompt before",
@@ -69,7 +87,7 @@ EN = {
     "tip.prompt.leave": "Back to the page",
     "key.sample.prompt": "prompt",
     "tip.sample.prompt": "Write a prompt",
-    "key.sample.generate": "go",
+    "key.sample.generate": "new text",
     "tip.sample.generate": "Sample with a new seed",
     "key.sample.again": "again",
     "tip.sample.again": "Sample with the same seed",
@@ -95,7 +113,7 @@ EN = {
     "tip.sample.more": "Turn the dial up",
     "key.sample.less": "turn",
     "tip.sample.less": "Turn the dial down",
-    "key.sample.other": "sample",
+    "key.sample.other": "next text",
     "tip.sample.other": "The next of several samples",
     "key.sample.reset": "reset",
     "tip.sample.reset": "The dials as they were at first",
@@ -123,26 +141,39 @@ EN = {
     "trace.shape": "shape",
     "trace.numbers": "{count} numbers, {size}, {dtype}",
     "trace.mean": "mean",
+    "trace.zeros": "zeros",
     "trace.norm": "norm",
     "trace.odd": "special",
     "trace.spread": "spread",
     "trace.float64": "float64",
     "trace.proof": "off by {rel}, at most {tol}",
-    "trace.gap": "Δ differs from the pass before by {gap} of its largest number",
+    "trace.gap": (
+        "Δ differs from the pass before by {gap} of its largest number (@: first position)"
+    ),
     "trace.rows": "rows",
     "trace.ends": "hands on",
     "trace.memory": "memory",
     "trace.bad": "{name} is the first row that is not what its equation says.",
     "trace.cut": "first {count} tokens cut: the context is full",
     "trace.first": "first differs: {name}",
+    "trace.parts": "from token {at} on: ‘{old}’ → ‘{new}’",
     "trace.same": "No row differs from the pass before.",
+    "trace.living": "in training; {press} takes the weights of now",
     "trace.stale": "{press} loads a newer checkpoint",
+    "trace.note_sound": "The command traces the model as it is, without {changes}.",
+    "trace.note_living": (
+        "It reads the weights of this moment, which are kept until R or the end of the training."
+    ),
     "view.row": "row",
     "view.values": "values",
     "view.attention": "attention",
     "view.lens": "logit lens",
     "view.cone": "light cone",
     "view.account": "logit account",
+    "view.next": "next token",
+    "view.rope": "RoPE",
+    "view.gradients": "gradients",
+    "view.source": "our code",
     "view.labs": "labs",
     "part.embedding": "embedding",
     "part.block": "block {layer}",
@@ -180,11 +211,30 @@ EN = {
     "account.logit": "logit",
     "account.error": "difference {error} of the largest",
     "attention.place": "block {layer}, head {head} of {heads}",
-    "attention.note": "Rows look at columns; each row sums to 1. Weights are no explanation.",
+    "attention.note": (
+        "Each row sums to 1: what that token looks at. Tab, then arrows: read a cell."
+    ),
+    "attention.cell": "‘{a}’ ({at}) looks at ‘{b}’ ({of}): {weight}",
     "labs.none": "b chooses a mistake; the labs then say which of them notice it.",
     "labs.choose": "Which mistake shall the model have? (0 takes it back)",
     "labs.running": "{done} labs have looked …",
     "labs.caught": "Noticed by: {labs}",
+    "labs.at_most": "{what}: {found}, allowed up to {high}",
+    "labs.at_least": "{what}: {found}, expected at least {low}",
+    "labs.between": "{what}: {found}, expected from {low} to {high}",
+    "source.none": "Our source does not name this row.",
+    "rope.none": (
+        "RoPE turns queries and keys: stand on q_rot or k_rot of a block. A model without "
+        "RoPE has neither."
+    ),
+    "rope.what": "Dimensions {pair} and {other} turn together; , and . take the next pair.",
+    "rope.speed": "angle = position · {speed} radians; slow pairs tell far places apart",
+    "next.what": "The likeliest next tokens, before any filter:",
+    "next.changed": "The likeliest next tokens: grey the model as it is, then with the change:",
+    "gradients.what": "How long the gradient of this text's loss ({loss}) is:",
+    "gradients.note": (
+        "Inside the block of the cursor: each weight, and the gradient as a share of it."
+    ),
     "quiz.ask": "to be guessed",
     "quiz.line": "shape of {name}: names or numbers, as in B T d_model",
     "quiz.next": "Enter: next row",
@@ -205,15 +255,24 @@ EN = {
     "help.tree": (
         "The forward pass in the order it runs. ↓ steps to the next line, → goes into a "
         "group, ← out of it, Space to the next block. ✓ the row is what its equation says, "
-        "proved in float64; ✗ it is not; Δ it differs from the pass before."
+        "proved in float64; ✗ it is not; Δ it differs from the pass before: by which share "
+        "of its largest number, and @ from which token on. With the causal mask no token "
+        "before the changed one differs."
     ),
     "help.row": (
         "What the row is: its equation, in words, its axes and sizes, cost, statistics, and "
         "how far it is from float64 arithmetic."
     ),
+    "help.answer": (
+        "The shape of the row, its axes as names or numbers: B T d_model, or 1 16 96. Enter "
+        "compares it; ↓ and ↑ go to other rows, Esc ends."
+    ),
     "help.view": (
-        "The chosen view. v goes to the next one: numbers, attention, logit lens, light cone,"
-        " logit account, labs."
+        "The chosen view; v goes to the next one. In a table of numbers Tab and the arrow "
+        "keys read a single cell, f takes the whole width. The labs are checks of small "
+        "models that are given the mistake: ✗ names what noticed it, with the figure "
+        "measured and the one allowed; ✓ noticed nothing, as the mistake does not show "
+        "there; – cannot be done with this model. NaN: the figure is no number."
     ),
     "key.menu.pick": "choose",
     "tip.menu.pick": "This one",
@@ -229,6 +288,22 @@ EN = {
     "tip.menu.first": "The first",
     "key.menu.last": "last",
     "tip.menu.last": "The last",
+    "key.cell.left": "cell",
+    "tip.cell.left": "The cell to the left",
+    "key.cell.right": "cell",
+    "tip.cell.right": "The cell to the right",
+    "key.cell.up": "cell",
+    "tip.cell.up": "The cell above",
+    "key.cell.down": "cell",
+    "tip.cell.down": "The cell below",
+    "key.answer.check": "check",
+    "tip.answer.check": "Compare the answer; an empty line goes on",
+    "key.answer.next": "next row",
+    "tip.answer.next": "The next row",
+    "key.answer.back": "row before",
+    "tip.answer.back": "The row before",
+    "key.answer.leave": "end quiz",
+    "tip.answer.leave": "Show the shapes again",
     "key.trace.step": "step",
     "tip.trace.step": "The next line",
     "key.trace.back": "step",
@@ -242,7 +317,10 @@ EN = {
     "key.trace.block_back": "block",
     "tip.trace.block_back": "The part of the model before",
     "key.trace.view": "view",
-    "tip.trace.view": "The next view: values, attention, lens, cone, account, labs",
+    "tip.trace.view": (
+        "The next view: values, attention, lens, cone, account, next token, RoPE, gradients, "
+        "our code, labs"
+    ),
     "key.trace.view_back": "view",
     "tip.trace.view_back": "The view before",
     "key.trace.less": "move",
@@ -277,6 +355,14 @@ EN = {
     "tip.trace.cone": "Where a changed token is felt",
     "key.trace.account": "account",
     "tip.trace.account": "What a logit is made of",
+    "key.trace.source": "code",
+    "tip.trace.source": "The function of ours that makes this row",
+    "key.trace.next": "next token",
+    "tip.trace.next": "What comes next; beside it, without the change",
+    "key.trace.rope": "RoPE",
+    "tip.trace.rope": "On q_rot or k_rot: how a pair of dimensions turns",
+    "key.trace.gradients": "gradients",
+    "tip.trace.gradients": "The gradient of the loss, part by part",
     "key.trace.row": "row",
     "tip.trace.row": "What the row is",
     "key.trace.left": "table",

@@ -6,10 +6,19 @@ ES = {
         "pregunta."
     ),
     "worker.code": "código {code}",
-    "inside.no_checkpoint": (
+    "inside.waiting": (
         "{name} aún no tiene checkpoint: pulsa 2 y luego s para guardar uno ya, o espera al "
         "primero."
     ),
+    "inside.ended": (
+        "{name} terminó antes de su primer checkpoint: no hay modelo suyo. Pulsa 2 y luego R "
+        "para entrenarla desde el principio."
+    ),
+    "inside.diverged": (
+        "{name} divergió antes de su primer checkpoint: no hay modelo suyo. Pulsa 2 y luego "
+        "R para entrenarla desde el principio con una tasa de aprendizaje menor."
+    ),
+    "inside.gone": "La carpeta de {name} ya no está. Pulsa 1 para elegir otra ejecución.",
     "inside.loading": "Se está cargando el modelo.",
     "trainer.gone": "El entrenador de {name} ha terminado.",
     "recorded.missing": "La grabación {path} falta o está dañada; instala mlx-gpt otra vez.",
@@ -29,16 +38,25 @@ ES = {
     ),
     "sample.no_model": "No hay un modelo con que hablar: pulsa 1 y luego b para entrenar uno.",
     "sample.seed": "semilla",
+    "sample.of": "{place} ({press}: otra)",
     "sample.count": "{count} tokens",
     "sample.running": "▌ Espacio para",
     "sample.living": "{name}, entrenando",
     "sample.at_step": "{name}, paso {step}",
     "sample.off": "no",
     "sample.no_token": "Aquí están los rivales del token bajo el cursor.",
-    "sample.rivals": "{nats} nats · quedan {sign}{left}  (p · ahora)",
-    "sample.rep_note": "rep actúa en el texto siguiente",
-    "finish.length": "acabó en n",
-    "finish.end": "acabó por sí solo",
+    "sample.rivals": "{nats} nats · pueden venir {sign}{left}  (p · ahora)",
+    "sample.rep_note": "rep actúa en el texto siguiente: estas probabilidades vinieron sin logits",
+    "sample.note_living": (
+        "{name} se está entrenando: la orden toma su checkpoint más nuevo (2 y luego s "
+        "guarda uno ya)."
+    ),
+    "sample.note_tokens": (
+        "Los tokens elegidos quizá no sean los de este texto: la orden puede seguir otro camino."
+    ),
+    "sample.note_last": "De las muestras que da la orden, la última es esta.",
+    "finish.length": "acabó tras n tokens",
+    "finish.end": "el texto acabó",
     "finish.failed": "falló",
     "finish.stopped": "parado",
     "help.sample": (
@@ -51,17 +69,18 @@ ES = {
     "help.prompt": "El texto que se continúa. ↑/↓ recuperan textos anteriores.",
     "help.tokens": (
         "Los tokens por su probabilidad, como la dio el modelo antes de todo filtro: verde es lo "
-        "esperado, amarillo y rojo son sorpresas. Subrayado: elegido por ti."
+        "esperado, amarillo y rojo son sorpresas. Subrayado: elegido por ti. Un clic pone el "
+        "cursor en uno; también en los rivales y los diales se puede hacer clic."
     ),
     "help.rivals": (
-        "p es lo que piensa el modelo; ahora es lo que dejan temperatura, top-k, top-p y min-p; "
-        "× marca lo que no puede venir. ▶ está ante el token que vino. ≈: los rivales que no se "
-        "guardan se toman por igual de probables."
+        "p es lo que piensa el modelo; ahora es lo que dejan los diales T, top-k, top-p, min-p y "
+        "rep; × marca lo que no puede venir. ▶ está ante el token que vino. ≈: los rivales que no "
+        "se guardan se toman por igual de probables."
     ),
     "help.dials": (
         "T temperatura · top-k los k más probables · top-p los más probables que suman p · min-p "
-        "una parte del más probable · rep hace menos probables los usados (en el texto siguiente) "
-        "· n máximo de tokens · × muestras una junto a otra."
+        "una parte del más probable · rep hace menos probables los usados · n máximo de tokens · "
+        "× muestras una junto a otra."
     ),
     "key.prompt.older": "anterior",
     "tip.prompt.older": "El texto anterior",
@@ -97,7 +116,7 @@ ES = {
     "tip.sample.more": "Girar el dial hacia arriba",
     "key.sample.less": "gira",
     "tip.sample.less": "Girar el dial hacia abajo",
-    "key.sample.other": "muestra",
+    "key.sample.other": "otro texto",
     "tip.sample.other": "La siguiente de varias muestras",
     "key.sample.reset": "inicial",
     "tip.sample.reset": "Los diales como al principio",
@@ -125,26 +144,39 @@ ES = {
     "trace.shape": "forma",
     "trace.numbers": "{count} números, {size}, {dtype}",
     "trace.mean": "media",
+    "trace.zeros": "ceros",
     "trace.norm": "norma",
     "trace.odd": "especial",
     "trace.spread": "reparto",
     "trace.float64": "float64",
     "trace.proof": "error {rel}, máximo {tol}",
-    "trace.gap": "Δ difiere de la pasada anterior en {gap} de su mayor número",
+    "trace.gap": (
+        "Δ difiere de la pasada anterior en {gap} de su mayor número (@: primera posición)"
+    ),
     "trace.rows": "filas",
     "trace.ends": "entrega",
     "trace.memory": "memoria",
     "trace.bad": "{name} es la primera fila que no es lo que dice su ecuación.",
     "trace.cut": "cortados los primeros {count} tokens: contexto lleno",
     "trace.first": "difiere desde {name}",
+    "trace.parts": "desde el token {at}: ‘{old}’ → ‘{new}’",
     "trace.same": "Ninguna fila difiere de la pasada anterior.",
+    "trace.living": "en entrenamiento; {press} toma los pesos de ahora",
     "trace.stale": "{press} carga un checkpoint más nuevo",
+    "trace.note_sound": "La orden traza el modelo tal como es, sin {changes}.",
+    "trace.note_living": (
+        "Lee los pesos de este momento, que se guardan hasta R o el fin del entrenamiento."
+    ),
     "view.row": "fila",
     "view.values": "valores",
     "view.attention": "atención",
     "view.lens": "lente de logits",
     "view.cone": "cono de luz",
     "view.account": "cuenta del logit",
+    "view.next": "token siguiente",
+    "view.rope": "RoPE",
+    "view.gradients": "gradientes",
+    "view.source": "nuestro código",
     "view.labs": "laboratorios",
     "part.embedding": "embedding",
     "part.block": "bloque {layer}",
@@ -179,13 +211,28 @@ ES = {
     "account.logit": "logit",
     "account.error": "diferencia {error} del mayor",
     "attention.place": "bloque {layer}, cabeza {head} de {heads}",
-    "attention.note": (
-        "Las filas miran a las columnas; cada fila suma 1. Los pesos no son una explicación."
-    ),
+    "attention.note": "Cada fila suma 1: lo que mira ese token. Tab y flechas: leer una celda.",
+    "attention.cell": "‘{a}’ ({at}) mira a ‘{b}’ ({of}): {weight}",
     "labs.none": "b elige un error; luego los laboratorios dicen cuáles lo notan.",
     "labs.choose": "¿Qué error ha de tener el modelo? (0 lo quita)",
     "labs.running": "han mirado {done} laboratorios …",
     "labs.caught": "Lo notan: {labs}",
+    "labs.at_most": "{what}: {found}, se permite hasta {high}",
+    "labs.at_least": "{what}: {found}, se espera al menos {low}",
+    "labs.between": "{what}: {found}, se espera de {low} a {high}",
+    "source.none": "Nuestro código no nombra esta fila.",
+    "rope.none": (
+        "RoPE gira consultas y claves: ponte en q_rot o k_rot de un bloque. Un modelo sin "
+        "RoPE no las tiene."
+    ),
+    "rope.what": "Las dimensiones {pair} y {other} giran juntas; , y . toman otro par.",
+    "rope.speed": "ángulo = posición · {speed} radianes; los pares lentos distinguen lo lejano",
+    "next.what": "Los tokens siguientes más probables, sin filtros:",
+    "next.changed": (
+        "Los siguientes más probables: en gris el modelo tal como es, luego con el cambio:"
+    ),
+    "gradients.what": "Lo largo que es el gradiente de la pérdida de este texto ({loss}):",
+    "gradients.note": "Dentro del bloque del cursor: cada peso, y el gradiente como parte de él.",
     "quiz.ask": "por adivinar",
     "quiz.line": "forma de {name}: nombres o números, como B T d_model",
     "quiz.next": "Intro: fila siguiente",
@@ -204,17 +251,26 @@ ES = {
     "axis.d_head": "ancho de una cabeza",
     "axis.d_ff": "rasgos de la red feed-forward",
     "help.tree": (
-        "La pasada en el orden en que corre. ↓ va a la línea siguiente, → entra en un grupo, "
-        "← sale de él, Espacio al bloque siguiente. ✓ la fila es lo que dice su ecuación, "
-        "probado en float64; ✗ no lo es; Δ difiere de la pasada anterior."
+        "La pasada hacia delante en el orden en que corre. ↓ va a la línea siguiente, → "
+        "entra en un grupo, ← sale, Espacio va al bloque siguiente. ✓ la fila es lo que dice "
+        "su ecuación, probado en float64; ✗ no lo es; Δ difiere de la pasada anterior: en "
+        "qué parte de su mayor número, y @ desde qué token. Con la máscara causal no difiere "
+        "ningún token anterior al cambiado."
     ),
     "help.row": (
         "Qué es la fila: su ecuación, en palabras, sus ejes y tamaños, coste, estadísticas y "
         "su distancia a la aritmética float64."
     ),
+    "help.answer": (
+        "La forma de la fila, sus ejes como nombres o números: B T d_model, o 1 16 96. Intro "
+        "la compara; ↓ y ↑ van a otras filas, Esc termina."
+    ),
     "help.view": (
-        "La vista elegida. v pasa a la siguiente: números, atención, lente de logits, cono de"
-        " luz, cuenta del logit, laboratorios."
+        "La vista elegida; v va a la siguiente. En una tabla de números Tab y las flechas "
+        "leen una sola celda, f toma todo el ancho. Los laboratorios son pruebas de modelos "
+        "pequeños con el error puesto: ✗ nombra qué lo notó, con la cifra medida y la "
+        "permitida; ✓ no notó nada, porque el error no se ve ahí; – no se puede hacer con "
+        "este modelo. NaN: la cifra no es un número."
     ),
     "key.menu.pick": "elige",
     "tip.menu.pick": "Este",
@@ -230,6 +286,22 @@ ES = {
     "tip.menu.first": "El primero",
     "key.menu.last": "último",
     "tip.menu.last": "El último",
+    "key.cell.left": "celda",
+    "tip.cell.left": "La celda de la izquierda",
+    "key.cell.right": "celda",
+    "tip.cell.right": "La celda de la derecha",
+    "key.cell.up": "celda",
+    "tip.cell.up": "La celda de arriba",
+    "key.cell.down": "celda",
+    "tip.cell.down": "La celda de abajo",
+    "key.answer.check": "comprueba",
+    "tip.answer.check": "Compara la respuesta; una línea vacía sigue",
+    "key.answer.next": "siguiente",
+    "tip.answer.next": "La fila siguiente",
+    "key.answer.back": "anterior",
+    "tip.answer.back": "La fila anterior",
+    "key.answer.leave": "fin examen",
+    "tip.answer.leave": "Vuelve a mostrar las formas",
     "key.trace.step": "paso",
     "tip.trace.step": "La línea siguiente",
     "key.trace.back": "paso",
@@ -243,7 +315,10 @@ ES = {
     "key.trace.block_back": "bloque",
     "tip.trace.block_back": "La parte anterior del modelo",
     "key.trace.view": "vista",
-    "tip.trace.view": "La vista siguiente: valores, atención, lente, cono, cuenta, laboratorios",
+    "tip.trace.view": (
+        "La vista siguiente: valores, atención, lente, cono, cuenta, token siguiente, RoPE, "
+        "gradientes, nuestro código, laboratorios"
+    ),
     "key.trace.view_back": "vista",
     "tip.trace.view_back": "La vista anterior",
     "key.trace.less": "mueve",
@@ -278,6 +353,14 @@ ES = {
     "tip.trace.cone": "Dónde se nota un token cambiado",
     "key.trace.account": "cuenta",
     "tip.trace.account": "De qué se compone un logit",
+    "key.trace.source": "código",
+    "tip.trace.source": "La función nuestra que calcula esta fila",
+    "key.trace.next": "sigue",
+    "tip.trace.next": "Qué viene después; al lado, sin el cambio",
+    "key.trace.rope": "RoPE",
+    "tip.trace.rope": "En q_rot o k_rot: cómo gira un par de dimensiones",
+    "key.trace.gradients": "gradientes",
+    "tip.trace.gradients": "El gradiente de la pérdida, parte por parte",
     "key.trace.row": "fila",
     "tip.trace.row": "Qué es la fila",
     "key.trace.left": "tabla",

@@ -1,8 +1,9 @@
 """Small questions over a page: a line of text, or yes or no."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import ClassVar, TypeVar
 
+from rich.table import Table
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import ActiveBinding, BindingType
@@ -15,8 +16,9 @@ from mlx_gpt.errors import UserError
 from mlx_gpt.terminal import visible
 from tui.i18n import t
 from tui.keymap import bind
-from tui.page import translated
+from tui.page import reachable, translated
 from tui.widgets.keybar import KeyBar
+from tui.widgets.line import Line
 
 Answer = TypeVar("Answer")
 
@@ -27,7 +29,7 @@ class Dialog(ModalScreen[Answer]):
     @property
     def active_bindings(self) -> dict[str, ActiveBinding]:
         """The keys that act now, in the language of the moment."""
-        return translated(super().active_bindings)
+        return reachable(self, translated(super().active_bindings))
 
 
 class Ask(Dialog[str | None]):
@@ -45,7 +47,7 @@ class Ask(Dialog[str | None]):
         """The question and the line."""
         with Vertical(classes="dialog"):
             yield Static(self.question, markup=False)
-            yield Input(self.text, compact=True)
+            yield Line("answer", self.text)
             yield Static("", id="fault", markup=False)
         yield KeyBar()
 
@@ -100,15 +102,16 @@ class Reading(Dialog[None]):
         bind("reading.close", "escape,enter,q,question_mark,f1", "close")
     ]
 
-    def __init__(self, title: str, content: Content) -> None:
+    def __init__(self, title: str, parts: Sequence[Content | Table]) -> None:
         super().__init__()
-        self.heading, self.content = title, content
+        self.heading, self.parts = title, tuple(parts)
 
     def compose(self) -> ComposeResult:
         """The text, scrollable."""
         with VerticalScroll(classes="reading") as box:
             box.border_title = Content(self.heading)
-            yield Static(self.content)
+            for part in self.parts:
+                yield Static(part)
         yield KeyBar()
 
     def on_click(self, event: events.Click) -> None:

@@ -1,42 +1,74 @@
-"""The help: what the focused part is, and every key that acts on this page."""
+"""The help: the focused part and the page, every key, the other parts, and the words."""
 
+from rich.table import Table
 from textual.content import Content
 from textual.dom import DOMNode
+from textual.widget import Widget
 
+from tui.columns import columns
 from tui.i18n import known, t
 from tui.page import Page
 from tui.screens.dialogs import Reading
 
+TRAINING = ("loss", "nats", "perplexity", "bits", "ema", "learning_rate", "grad_norm", "guessing")
+SAMPLING = ("logits", "temperature", "top_k", "top_p", "min_p", "repetition", "nats")
+FORWARD = ("stream", "head", "rope", "logits", "lens", "cone", "account", "loss", "nats")
+WORDS = {
+    "runs": TRAINING[:5],
+    "train": TRAINING,
+    "sample": SAMPLING,
+    "trace": FORWARD,
+    "new": (*TRAINING[5:], *SAMPLING[1:6], "head", "rope"),
+}
+KEY_WIDTH, NAME_WIDTH, PART_WIDTH = 10, 12, 20
+
 
 def help_for(page: Page) -> Reading:
     """The help of a page, beginning with what has the focus."""
-    parts = []
-    for key in help_keys(page):
-        parts += [Content(t(key)), Content("")]
-    parts += [Content.styled(t("help.keys"), "bold"), *key_lines(page)]
-    return Reading(t(f"page.{page.NAME}"), Content("\n").join(parts))
+    first = first_topics(page)
+    parts: list[Content | Table] = [Content(f"{t(key)}\n") for key in first]
+    parts += [heading("help.keys"), columns(key_rows(page), KEY_WIDTH, NAME_WIDTH)]
+    if others := part_rows(page, first):
+        parts += [heading("help.parts"), columns(others, PART_WIDTH)]
+    parts += [heading("help.words"), columns(word_rows(page), PART_WIDTH)]
+    return Reading(t(f"page.{page.NAME}"), parts)
 
 
-def help_keys(page: Page) -> list[str]:
-    """The catalogue keys of the focused widget's help and of the page's."""
-    nodes: list[DOMNode] = list(page.focused.ancestors_with_self) if page.focused else [page]
+def heading(key: str) -> Content:
+    """What stands above a section."""
+    return Content.styled(f"\n{t(key)}", "bold $text-accent")
+
+
+def topics(nodes: list[DOMNode]) -> list[str]:
+    """The catalogue keys under which these nodes are explained."""
     named = [getattr(node, "topic", "") for node in nodes]
-    return list(dict.fromkeys(key for key in [*named, page.topic] if key and known(key)))
+    return list(dict.fromkeys(key for key in named if key and known(key)))
 
 
-def key_lines(page: Page) -> list[Content]:
-    """One line for each binding: its keys, its name, and what it does."""
+def first_topics(page: Page) -> list[str]:
+    """What has the focus, then the page."""
+    return topics([*(page.focused.ancestors_with_self if page.focused else []), page])
+
+
+def key_rows(page: Page) -> list[tuple[str, str, str]]:
+    """The keys of each binding, its name, and what it does."""
     keys: dict[str, list[str]] = {}
     words: dict[str, tuple[str, str]] = {}
-    for active in page.active_bindings.values():
+    for active in page.bindings_in_words().values():
         binding = active.binding
-        if not binding.id or not known(f"tip.{binding.id}"):
-            continue
-        keys.setdefault(binding.id, []).append(page.app.get_key_display(binding))
-        words[binding.id] = binding.description, binding.tooltip
-    return [
-        Content.assemble(
-            (f"{' '.join(keys[name]):>12}  ", "bold"), f"{words[name][0]:<16}  {words[name][1]}"
-        )
-        for name in keys
-    ]
+        if binding.id and known(f"tip.{binding.id}"):
+            keys.setdefault(binding.id, []).append(page.app.get_key_display(binding))
+            words[binding.id] = binding.description, binding.tooltip
+    return [(" ".join(keys[name]), *words[name]) for name in keys]
+
+
+def part_rows(page: Page, told: list[str]) -> list[tuple[str, str]]:
+    """The other parts of the page that are seen: name and explanation."""
+    seen = [widget for widget in page.walk_children(Widget) if widget.display]
+    keys = [key for key in topics([*seen]) if key not in told]
+    return [(t(f"topic.{key.partition('.')[2]}"), f"{t(key)}\n") for key in keys]
+
+
+def word_rows(page: Page) -> list[tuple[str, str]]:
+    """The words of the page: name, formula and meaning."""
+    return [(t(f"word.{name}"), f"{t(f'gloss.{name}')}\n") for name in WORDS[page.NAME]]

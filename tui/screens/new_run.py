@@ -1,6 +1,7 @@
 """The form of a new run: a preset, every setting, and what it would cost."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
@@ -14,18 +15,20 @@ from mlx_gpt.config import SECTIONS, Config, all_keys, preset_names
 from mlx_gpt.errors import UserError
 from mlx_gpt.run import check_name, list_runs, new_run_name
 from mlx_gpt.terminal import duration, size, spaced, visible
-from tui.draft import Draft, Estimate, estimate, field_of, meaning, speed_of
-from tui.feed import Glance
+from tui.draft import Draft, Estimate, Pace, estimate, field_of, meaning, pace_of, speed_for
+from tui.feed import last_written
 from tui.i18n import t
 from tui.keymap import bind
 from tui.launch import at_root, shell
 from tui.page import WIDE, Page
+from tui.screens.dialogs import Confirm
 from tui.screens.files import Files
 from tui.widgets.form import Form, Row
+from tui.widgets.line import Line
 
 DEFAULT_PRESET = "stories"
 SPEED_RUNS = 5  # looked at to learn how fast this machine is
-MEMORY_SHARE = 0.8  # of the machine's memory that a run may take without a warning
+LONG_SECONDS = 3600.0  # a run that takes longer is asked about before it starts
 
 
 class NewRun(Page):
@@ -34,11 +37,11 @@ class NewRun(Page):
     NAME = "new"
     topic = "help.new"
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("new.start", "s,f5", "start"),
+        bind("new.start", "s", "start"),
         bind("new.files", "f", "files"),
         bind("new.only_changed", "c", "only_changed"),
         bind("new.clear", "x", "clear"),
-        bind("new.cancel", "escape", "cancel", show=False),
+        bind("new.cancel", "escape", "cancel"),
     ]
 
     def __init__(self) -> None:
@@ -47,30 +50,31 @@ class NewRun(Page):
         self.faults: dict[str, str] = {}
         self.editing = self.before = ""
         self.only_changed = False
-        self.speed: float | None = None
+        self.paces: list[Pace] = []
 
     def body(self) -> ComposeResult:
         """The form, what it costs, the line that is typed."""
         with Horizontal(id="plan"):
             yield Form()
             yield Static("", id="cost", markup=False)
-        yield Input(id="edit", compact=True)
+        with Horizontal(id="line"):
+            yield Static("", id="setting", markup=False)
+            yield Line("edit")
         yield Static("", id="about", markup=False)
 
     def on_mount(self) -> None:
         """The preset as it is."""
-        self.speed = self.machine_speed()
         self.renew()
         self.query_one(Form).focus()
 
-    def machine_speed(self) -> float | None:
-        """How fast the newest runs were here."""
-        runs = list_runs(self.ours.root)
-        runs.sort(key=lambda run: -run.config_toml.stat().st_mtime)
-        glances = [Glance(run) for run in runs[:SPEED_RUNS]]
-        for glance in glances:
-            glance.poll()
-        return speed_of(glances)
+    def on_screen_resume(self) -> None:
+        """Learn how fast the newest runs were here."""
+        runs = sorted(list_runs(self.ours.root), key=last_written, reverse=True)
+        paces = [pace_of(run) for run in runs[:SPEED_RUNS]]
+        self.paces = [pace for pace in paces if pace is not None]
+        super().on_screen_resume()
+        if self.begun:
+            self.renew()
 
     # What is shown
 
@@ -112,7 +116,8 @@ class NewRun(Page):
         """A row with its meaning, or with what is wrong."""
         fault = self.faults.get(key)
         label = t("new.name") if key == "name" else key.partition(".")[2]
-        return Row(key, label, text, visible(fault or note), fault is not None, changed)
+        words = visible(reason(fault) if fault else note)
+        return Row(key, label, text, words, fault is not None, changed)
 
     def name_fault(self) -> str:
         """What is wrong with the name, if anything."""
@@ -127,15 +132,19 @@ class NewRun(Page):
 
     def show_cost(self, config: Config) -> None:
         """Parameters, memory and time."""
-        cost = estimate(config, self.speed)
+        cost = estimate(config, speed_for(config, self.paces))
         self.query_one("#cost", Static).update(
             cost_text(cost, config, "\n" if self.app.size.width >= WIDE else "  ·  ")
         )
 
     def say_about(self) -> None:
-        """The full text of the row under the cursor: its fault or its meaning."""
+        """The full text of the row under the cursor: its fault, or its meaning and choices."""
         row = self.query_one(Form).chosen
-        self.query_one("#about", Static).update(Content(f"{row.key}: {row.note}"))
+        fault = self.faults.get(row.key)
+        words = visible(fault) if fault else f"{row.key}: {row.note}"
+        if choices := choices_of(row.key):
+            words = f"{words}\n{' · '.join(choices)}"
+        self.query_one("#about", Static).update(Content(words))
 
     def tick(self) -> bool:
         """The line below follows the cursor."""
@@ -160,11 +169,12 @@ class NewRun(Page):
         key = message.key
         if key == "data.files":
             self.action_files()
-        elif key == "preset" or field_kind(key) == "choice":
+        elif choices_of(key):
             self.turn(key, 1)
         elif key:
             self.editing = key
-            line = self.query_one("#edit", Input)
+            self.query_one("#setting", Static).update(key)
+            line = self.query_one("#edit", Line)
             self.before = self.draft.name if key == "name" else self.draft.text(key)
             line.value = self.before
             self.add_class("-editing")
@@ -172,7 +182,7 @@ class NewRun(Page):
 
     def on_form_turned(self, message: Form.Turned) -> None:
         """Another choice."""
-        if message.key == "preset" or field_kind(message.key) == "choice":
+        if choices_of(message.key):
             self.turn(message.key, message.move)
         else:
             self.on_form_edited(Form.Edited(message.key))
@@ -188,10 +198,10 @@ class NewRun(Page):
 
     def turn(self, key: str, move: int) -> None:
         """The next of the values there are."""
+        choices = choices_of(key)
         if key == "preset":
-            self.draft.choose_preset(turned(preset_names(), self.draft.preset, move))
+            self.draft.choose_preset(turned(choices, self.draft.preset, move))
         else:
-            choices = field_of(key).choices
             self.draft.type(key, turned(choices, self.draft.text(key), move))
         self.renew()
 
@@ -245,24 +255,63 @@ class NewRun(Page):
         self.draft = Draft(self.draft.preset)
         self.renew()
 
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """A line can be left while one is typed in."""
+        return action != "cancel" or bool(self.editing) or None
+
     def action_start(self) -> None:
-        """Start the run in the background, unless something is wrong."""
+        """Start the run in the background, unless something is wrong; ask first where it is big."""
         if self.faults:
             self.refuse(next(iter(self.faults.values())))
             return
-        self.ours.launch(at_root(self.ours.root, self.draft.words()))
+        config, _ = self.draft.check()
+        cost = estimate(config, speed_for(config, self.paces))
+        if cost.too_large or cost.seconds > LONG_SECONDS:
+            self.app.push_screen(Confirm(question(cost)), self.start)
+        else:
+            self.start(True)
+
+    def start(self, agreed: bool | None) -> None:
+        """Start the run in the background."""
+        if agreed:
+            self.ours.launch(at_root(self.ours.root, self.draft.words()))
 
     def command_line(self) -> str:
         """The command that starts this run."""
         return shell(at_root(self.ours.root, self.draft.words()))
 
 
-def field_kind(key: str) -> str:
-    """How a row is chosen."""
-    return field_of(key).kind if "." in key else "text"
+def choices_of(key: str) -> Sequence[str]:
+    """The values that a row can take, where they are few."""
+    if key == "preset":
+        return preset_names()
+    return field_of(key).choices if "." in key else ()
 
 
-def turned(choices: list[str] | tuple[str, ...], now: str, move: int) -> str:
+def reason(fault: str) -> str:
+    """A fault without the setting and the value that its row shows anyway."""
+    head, colon, rest = fault.partition(": ")
+    return rest if colon and " = " in head else fault
+
+
+def question(cost: Estimate) -> str:
+    """What is asked before a run that is long or large."""
+    return t(
+        "new.sure",
+        parameters=spaced(cost.parameters),
+        memory=size(cost.memory),
+        machine=size(cost.machine),
+        time=time_text(cost),
+    )
+
+
+def time_text(cost: Estimate) -> str:
+    """The time a run would take, and where it would, if that was not measured here."""
+    time = f"≈ {duration(cost.seconds)}"
+    return time if cost.measured else t("new.typical", time=time)
+
+
+def turned(choices: Sequence[str], now: str, move: int) -> str:
     """The choice after or before."""
     at = choices.index(now) if now in choices else -1
     return choices[(at + move) % len(choices)]
@@ -270,13 +319,11 @@ def turned(choices: list[str] | tuple[str, ...], now: str, move: int) -> str:
 
 def cost_text(cost: Estimate, config: Config, gap: str) -> Content:
     """What the run would cost; the gap stands between the figures."""
-    too_much = cost.machine > 0 and cost.memory > MEMORY_SHARE * cost.machine
-    verdict = (" ✗", "bold $text-error") if too_much else (" ✓", "$text-success")
-    time = t("new.unknown") if cost.seconds is None else f"≈ {duration(cost.seconds)}"
+    verdict = (" ✗", "bold $text-error") if cost.too_large else (" ✓", "$text-success")
     tokens = cost.tokens_per_step * config.train.steps
     return Content.assemble(
         f"{t('new.parameters')} {spaced(cost.parameters)}{gap}",
         f"{t('new.memory')} {size(cost.memory)}{t('new.of')}{size(cost.machine)}",
         verdict,
-        f"\n{t('new.tokens')} {spaced(tokens)}{gap}{t('new.time')} {time}",
+        f"\n{t('new.tokens')} {spaced(tokens)}{gap}{t('new.time')} {time_text(cost)}",
     )

@@ -3,17 +3,20 @@
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
+from rich.table import Table
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
-from textual.content import Content
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from mlx_gpt.terminal import visible
+from tui.columns import columns
 from tui.keymap import bind
 from tui.screens.dialogs import Dialog
 from tui.widgets.keybar import KeyBar
+
+NAME_WIDTH = 18
 
 
 class Item(NamedTuple):
@@ -65,6 +68,6 @@ class Pick(Dialog[str | None]):
         self.dismiss(None)
 
 
-def item_text(item: Item) -> Content:
-    """An item in a line: its name, and what it is."""
-    return Content.assemble((f"{item.name:<18} ", "bold"), visible(item.words))
+def item_text(item: Item) -> Table:
+    """An item: its name, and beside it what it is."""
+    return columns([(item.name, visible(item.words))], NAME_WIDTH)

@@ -2,12 +2,11 @@
 
 import math
 import os
-import subprocess
-import sys
 import time
 from functools import partial
 from typing import ClassVar
 
+from rich.style import Style
 from rich.text import Text
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -15,47 +14,54 @@ from textual.containers import Horizontal
 from textual.content import Content
 from textual.coordinate import Coordinate
 from textual.widgets import Input, Static
+from textual.widgets.data_table import ColumnKey
 
 from mlx_gpt.errors import UserError
-from mlx_gpt.run import Run, check_name, is_alive, list_runs, remove
+from mlx_gpt.run import Run, check_name, is_alive, remove
 from mlx_gpt.terminal import table, visible
 from tui import clipboard
-from tui.compare import differences, flat, keeps, text
-from tui.curves import WEIGHTS, Overlay, overlay_figure
+from tui.compare import differences, flat, keeps, misfit, text
+from tui.curves import WEIGHTS, Overlay, overlay_figure, sign_of, style_of
+from tui.desktop import opener, show_folder
 from tui.feed import Glance, last_written
 from tui.i18n import t
 from tui.keymap import bind
 from tui.launch import shell
+from tui.order import SORTABLE, Sort, arranged
 from tui.page import Page
-from tui.plot import MARKS, Look, short
+from tui.plot import Look, short
 from tui.screens.dialogs import Ask, Confirm
 from tui.widgets.chart import Chart
+from tui.widgets.line import Line
 from tui.widgets.pane import Pane
 from tui.widgets.run_table import RunTable
 from tui.widgets.status import MARKS as STATE_MARKS
 
 COLUMNS = (
-    ("mark", 2),
+    ("mark", 3),
     ("name", 21),
     ("state", 14),
     ("step", 13),
     ("loss", 7),
     ("val", 7),
     ("speed", 7),
-    ("age", 8),
+    ("age", 7),
 )
+NARROWEST = sum(width for _, width in COLUMNS) + 1  # with a scrollbar
 GLANCE_SECONDS = 0.03
 RELIST_SECONDS = 1.0
 VIEWS = ("curves", "settings")
+CHANGES_RUN = ("rename", "delete")
+NEEDS_RUN = (*CHANGES_RUN, "select_cursor", "mark", "sort", "reverse", "view", "curve")
+NEEDS_RUN += ("resume", "folder", "log", "outliers", "smooth", "glyphs")
 
 
-def cells(glance: Glance, now: float, *, marked: bool) -> list[str]:
-    """A run as a row."""
+def cells(glance: Glance, now: float, name_width: int) -> list[str]:
+    """A run as a row, but for the marks before it."""
     state = glance.state
     step = str(glance.step) if not glance.steps else f"{glance.step}/{glance.steps}"
     return [
-        "▸" if marked else "",
-        shortened(visible(glance.run.name), 20),
+        shortened(visible(glance.run.name), name_width - 1),
         f"{STATE_MARKS[state]} {t(f'state.{state}')}",
         step,
         figure(glance.loss),
@@ -76,12 +82,15 @@ def figure(value: float) -> str:
 
 
 def age(seconds: float) -> str:
-    """How long ago, in one unit; never negative, even where a clock was set back."""
+    """How long ago, in one unit; never negative, even where a clock was set back.
+
+    Seconds come in tens: a table of runs that nobody trains then stands still.
+    """
     seconds = max(seconds, 0)
     for unit, length in (("d", 86400), ("h", 3600), ("min", 60)):
         if seconds >= length:
             return f"{seconds // length:.0f} {unit}"
-    return f"{seconds:.0f} s"
+    return f"{seconds // 10 * 10:.0f} s"
 
 
 class Runs(Page):
@@ -95,14 +104,16 @@ class Runs(Page):
         bind("runs.demo", "D", "demo"),
         bind("runs.mark", "space", "mark"),
         bind("runs.filter", "slash", "filter"),
+        bind("runs.sort", "s", "sort"),
+        bind("runs.reverse", "S", "reverse", show=False),
         bind("runs.view", "v", "view"),
         bind("runs.curve", "k", "curve"),
+        bind("runs.outliers", "o", "outliers"),
         bind("runs.resume", "R", "resume"),
         bind("runs.rename", "r", "rename"),
         bind("runs.delete", "x,delete", "delete"),
         bind("runs.folder", "f", "folder"),
         bind("runs.log", "l", "log", show=False),
-        bind("runs.outliers", "o", "outliers", show=False),
         bind("runs.smoother", "plus,equals_sign", "smooth(1)", show=False),
         bind("runs.rougher", "minus", "smooth(-1)", show=False),
         bind("runs.glyphs", "m", "glyphs", show=False),
@@ -112,19 +123,24 @@ class Runs(Page):
     def __init__(self) -> None:
         super().__init__()
         self.glances: dict[str, Glance] = {}
+        self.listed: list[str] = []  # living runs first, then by what was written last
         self.order: list[str] = []
+        self.sort = Sort()
         self.marked: list[str] = []
         self.words = ""
         self.view = "curves"
         self.curve = "loss"
         self.weight = 3
-        self.look = Look()
+        self.look = Look(robust=True)  # one run that diverged would flatten all others
+        self.places: dict[str, int] = {}  # of the runs that lie over each other
         self.listed_at = -math.inf
         self.drawn: object = None
+        self.had_rows = False
 
     def body(self) -> ComposeResult:
         """Filter, table, and below it curves or settings."""
-        yield Input(placeholder=t("runs.filter"), id="filter", compact=True)
+        yield Line("filter", placeholder=t("runs.filter"))
+        yield Static("", id="nothing", markup=False)
         yield RunTable()
         yield Static("", id="empty", markup=False)
         with Horizontal(id="compare"):
@@ -134,7 +150,7 @@ class Runs(Page):
     def on_mount(self) -> None:
         """Columns first, then what there is."""
         for key, width in COLUMNS:
-            self.table.add_column(Text(t(f"column.{key}")), key=key, width=width)
+            self.table.add_column(self.head(key), key=key, width=width)
         self.tick()
         self.table.focus()
 
@@ -143,15 +159,23 @@ class Runs(Page):
         """The table."""
         return self.query_one(RunTable)
 
+    def head(self, column: str) -> Text:
+        """The head of a column, with an arrow where it is sorted by."""
+        return Text(t(f"column.{column}") + self.sort.arrow * (column == self.sort.column))
+
     # What is there
 
     def tick(self) -> bool:
         """Look for new runs and at what is new in those shown."""
+        self.look = self.look._replace(marks=self.ours.marks)
         now = time.monotonic()
-        if now - self.listed_at >= RELIST_SECONDS:
+        due = now - self.listed_at >= RELIST_SECONDS
+        if due:
             self.listed_at = now
             self.relist()
         waiting = self.glance_round()
+        if due:
+            self.put_in_order()
         waiting = self.poll_feeds() or waiting
         self.fill()
         self.draw_comparison()
@@ -159,21 +183,26 @@ class Runs(Page):
 
     def relist(self) -> None:
         """Runs that came or went."""
-        runs = {run.name: run for run in list_runs(self.ours.root)}
-        if set(runs) == set(self.glances):
+        runs = {run.name: run for run in self.ours.runs()}
+        known = {name: glance.run.path for name, glance in self.glances.items()}
+        if known == {name: run.path for name, run in runs.items()}:
             return
         self.glances = {
-            name: self.glances[name] if name in self.glances else Glance(run)
+            name: self.glances[name] if known.get(name) == run.path else Glance(run)
             for name, run in runs.items()
         }
         self.marked = [name for name in self.marked if name in runs]
         newest = {name: (is_alive(run), last_written(run)) for name, run in runs.items()}
-        self.order = sorted(runs, key=lambda name: newest[name], reverse=True)
+        self.listed = sorted(runs, key=lambda name: newest[name], reverse=True)
+
+    def put_in_order(self) -> None:
+        """Sort the runs by what is known of them."""
+        self.order = arranged(self.listed, self.glances, self.sort)
 
     def glance_round(self) -> bool:
         """Look at every run, for a while at most; whether more is waiting."""
         until = time.monotonic() + GLANCE_SECONDS
-        for name in self.order:
+        for name in self.listed:
             self.glances[name].poll()
             if time.monotonic() > until:
                 return True
@@ -192,10 +221,12 @@ class Runs(Page):
         """The runs that pass the filter, in order."""
         return [name for name in self.order if keeps(self.glances[name], self.words)]
 
-    def fill(self) -> None:
-        """Make the table true, touching only the cells that changed."""
-        table, names = self.table, self.shown_names()
-        if [key.value for key in table.rows] != names:
+    def fill(self, *, anew: bool = False) -> None:
+        """Make the table true, touching only the cells that changed unless all is wanted anew."""
+        table, names, compared = self.table, self.shown_names(), self.compared()
+        several = len(compared) > 1
+        self.places = {run.name: place for place, run in enumerate(compared) if several}
+        if self.fit_names() or anew or [key.value for key in table.rows] != names:
             chosen = self.chosen_name()
             table.clear()
             for name in names:
@@ -207,14 +238,61 @@ class Runs(Page):
                 for (column, _), value in zip(COLUMNS, self.row(name), strict=True):
                     if table.get_cell(name, column) != value:
                         table.update_cell(name, column, value)
+        self.say_nothing(names)
+        self.refresh_bindings_of(bool(names))
         self.set_class(not self.glances, "-empty")
         if not self.glances:
             self.query_one("#empty", Static).update(t("runs.empty", folder=self.ours.root))
 
+    def say_nothing(self, names: list[str]) -> None:
+        """Why no run passes the filter, where none does."""
+        nothing = bool(self.glances) and not names
+        self.set_class(nothing, "-nothing")
+        if nothing:
+            wrong = misfit(list(self.glances.values()), self.words)
+            words = t("runs.misfit", word=wrong) if wrong else t("runs.nothing", words=self.words)
+            self.query_one("#nothing", Static).update(visible(words))
+
+    def refresh_bindings_of(self, has_rows: bool) -> None:
+        """Show the keys anew when the first row came or the last one went."""
+        if has_rows != self.had_rows:
+            self.had_rows = has_rows
+            self.refresh_bindings()
+
     def row(self, name: str) -> list[Text]:
         """The cells of a run."""
-        now, marked = self.ours.clock(), name in self.marked
-        return [Text(cell) for cell in cells(self.glances[name], now, marked=marked)]
+        row = cells(self.glances[name], self.ours.clock(), self.name_width)
+        return [self.mark_of(name), *map(Text, row)]
+
+    def mark_of(self, name: str) -> Text:
+        """Whether a run is marked, and the sign and colour of its curve among others."""
+        mark = Text("▸" if name in self.marked else " ")
+        if name in self.places:
+            place = self.places[name]
+            chart = self.query_one("#curves", Chart)
+            colour = chart.get_component_rich_style(f"chart--{style_of(place)}").color
+            mark.append(sign_of(place), Style(color=colour))
+        return mark
+
+    @property
+    def name_width(self) -> int:
+        """The width of the column of names: what they need, as far as the others leave it."""
+        least = dict(COLUMNS)["name"]
+        spare = max(self.app.size.width - NARROWEST, 0)
+        longest = max((len(visible(name)) for name in self.glances), default=0)
+        return min(max(longest + 1, least), least + spare)
+
+    def fit_names(self) -> bool:
+        """Give the names the room they need; whether that has changed."""
+        column = self.table.columns[ColumnKey("name")]
+        before, column.width = column.width, self.name_width
+        return column.width != before
+
+    def on_resize(self) -> None:
+        """Another size: more room for names, or less."""
+        super().on_resize()
+        if self.begun:
+            self.fill()
 
     def chosen_name(self) -> str | None:
         """The run under the cursor."""
@@ -249,12 +327,14 @@ class Runs(Page):
             self.weight,
             self.look,
             self.language,
+            self.size,
         )
         if state == self.drawn:
             return
         self.drawn = state
+        room = max(self.query_one("#curves").size.width // (len(runs) + 1) - 10, 16)
         overlays = [
-            Overlay(shortened(visible(run.name), 16), feed)
+            Overlay(shortened(visible(run.name), room), feed)
             for run, feed in zip(runs, feeds, strict=True)
         ]
         figure = overlay_figure(overlays, self.curve, WEIGHTS[self.weight])
@@ -278,12 +358,45 @@ class Runs(Page):
     def retranslate(self) -> None:
         """Column heads and placeholders."""
         self.query_one("#filter", Input).placeholder = t("runs.filter")
-        for key, column in self.table.columns.items():
-            column.label = Text(t(f"column.{key.value}"))
         self.drawn = None
         self.tick()
+        self.relabel()
+
+    def relabel(self) -> None:
+        """Column heads anew; the table draws them only with its rows."""
+        for key, column in self.table.columns.items():
+            column.label = self.head(str(key.value))
+        self.fill(anew=True)
 
     # Actions
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """The keys that have a run to act on; the recorded one is not the user's to change."""
+        if action in NEEDS_RUN and not self.had_rows:
+            return None
+        if action in CHANGES_RUN and self.chosen_name() is not None:
+            return not self.ours.is_recorded(self.glances[str(self.chosen_name())].run) or None
+        return True
+
+    def action_sort(self) -> None:
+        """Sort by the next column."""
+        self.sort_by(self.sort.by_next())
+
+    def action_reverse(self) -> None:
+        """Turn the order round; without a column it is about that of age."""
+        self.sort_by(self.sort.by(self.sort.column) if self.sort.column else Sort("age", True))
+
+    def on_data_table_header_selected(self, event: RunTable.HeaderSelected) -> None:
+        """A click on a head sorts by it, or turns the order round."""
+        column = str(event.column_key.value)
+        if column in SORTABLE:
+            self.sort_by(self.sort.by(column))
+
+    def sort_by(self, sort: Sort) -> None:
+        """Sort in another way; the cursor stays on its run."""
+        self.sort = sort
+        self.put_in_order()
+        self.relabel()
 
     def on_data_table_row_selected(self) -> None:
         """Enter or a click on the row under the cursor opens it."""
@@ -368,8 +481,7 @@ class Runs(Page):
 
     def action_glyphs(self) -> None:
         """Other marks for the curves."""
-        marks = MARKS[(MARKS.index(self.look.marks) + 1) % len(MARKS)]
-        self.look = self.look._replace(marks=marks)
+        self.ours.next_marks()
         self.tick()
 
     def action_resume(self) -> None:
@@ -435,15 +547,14 @@ class Runs(Page):
         self.tick()
 
     def action_folder(self) -> None:
-        """Open the folder where the system can, and copy its path."""
+        """Copy the path of the folder, and have it shown where something can."""
         run = self.chosen()
         if run is None:
             return
-        path = str(run.path.absolute())
-        clipboard.copy(self.ours, path)
-        if sys.platform == "darwin":
-            subprocess.run(["open", path], check=False)
-        self.tell(t("runs.folder", path=path))
+        path = run.path.absolute()
+        clipboard.copy(self.ours, str(path))
+        done = "runs.folder_shown" if show_folder(path) else "runs.folder_copied"
+        self.tell(t(done, path=path, program=opener()))
 
     def command_line(self) -> str:
         """The runs as the command line shows them."""

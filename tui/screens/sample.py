@@ -1,7 +1,9 @@
 """Talking to a model: a prompt, samples that stream in, and what could have come instead."""
 
+import math
 import secrets
 import time
+from collections.abc import Mapping
 from contextlib import aclosing
 from typing import Any, ClassVar
 
@@ -26,7 +28,7 @@ from tui.widgets.dial_row import DialRow
 from tui.widgets.prompt import Prompt
 from tui.widgets.rivals import Choice, Rivals
 from tui.widgets.token_text import TokenText
-from tui.worker import Client
+from tui.worker import Client, ask
 
 DRAW_SECONDS = 0.1
 DEFAULTS: dict[str, Any] = {
@@ -84,6 +86,8 @@ class Sample(Page):
         self.speed = ""
         self.drawn_at = 0.0
         self.place: Place | None = None
+        self.base: Mapping[str, Any] = {}  # how the model samples unless it is told
+        self.spelt: set[tuple[int, ...]] = set()  # tokens that their text gives again
 
     def body(self) -> ComposeResult:
         """Status, prompt, dials, samples, rivals."""
@@ -99,7 +103,6 @@ class Sample(Page):
     def on_mount(self) -> None:
         """The prompts of the past; the first look."""
         self.prompts = read_prompts(history_path())
-        self.query_one("#prompt", Prompt).past = self.prompts
         self.retranslate()
         self.query_one(TokenText).focus()
 
@@ -107,7 +110,6 @@ class Sample(Page):
 
     def retranslate(self) -> None:
         """Say it all again."""
-        self.query_one("#prompt", Prompt).placeholder = t("sample.placeholder")
         self.draw()
 
     def tick(self) -> bool:
@@ -124,11 +126,20 @@ class Sample(Page):
             return  # the app is being closed
         self.drawn_at = time.monotonic()
         self.refresh_bindings()
+        self.offer_prompts()
         self.query_one("#empty", Static).update(t("sample.empty"))
         self.query_one("#facts", Static).update(visible(self.facts()))
         self.query_one(DialRow).show(self.settings, self.dial)
         self.query_one(TokenText).show(self.strands, self.active, self.cursor)
         self.query_one(Rivals).show(self.choice())
+
+    def offer_prompts(self) -> None:
+        """The prompts of the past, or those that a recording answers."""
+        recorded = self.ours.recorded_prompts()
+        line = self.query_one("#prompt", Prompt)
+        line.past = list(recorded) or self.prompts
+        words = t("recorded.prompts", prompts=" · ".join(recorded))
+        line.placeholder = words if recorded else t("sample.placeholder")
 
     def facts(self) -> str:
         """Model, seed, speed and end, in a line."""
@@ -136,11 +147,14 @@ class Sample(Page):
             return self.said or t("sample.start", prompt=self.key_of("sample.prompt"))
         strand = self.strand
         parts = [self.said, f"{t('sample.seed')} {strand.seed}"]
+        if len(self.strands) > 1:
+            place, press = f"{self.active + 1}/{len(self.strands)}", self.key_of("sample.other")
+            parts.append(t("sample.of", place=place, press=press))
         parts += [t("sample.count", count=len(strand.pieces)), self.speed]
         ending = t("sample.running") if self.running else ""
         if strand.finish:
             ending = t(f"finish.{strand.finish}")
-        if DIALS[self.dial].name == "repetition_penalty":
+        if DIALS[self.dial].name == "repetition_penalty" and not self.knows_logits():
             parts.append(t("sample.rep_note"))
         return " · ".join(part for part in [*parts, ending] if part)
 
@@ -154,8 +168,14 @@ class Sample(Page):
         if not self.strands or not self.strand.pieces:
             return None
         piece = self.strand.pieces[self.cursor]
-        odds = reshaped(piece, self.vocab_size or len(piece.ids), self.settings)
+        before = self.strand.prefix(self.cursor)
+        odds = reshaped(piece, self.vocab_size or len(piece.ids), self.settings, before)
         return Choice(piece, odds, min(self.rival, max(len(piece.names) - 1, 0)))
+
+    def knows_logits(self) -> bool:
+        """Whether the dial of the repetition penalty can act on the token under the cursor."""
+        pieces = self.strand.pieces
+        return not pieces or math.isfinite(pieces[self.cursor].scale)
 
     # Asking
 
@@ -172,16 +192,18 @@ class Sample(Page):
         self.said = t("inside.loading")
         self.draw()
         loaded = await inside.load(self.place)
-        self.vocab_size, self.said = loaded.vocab_size, loaded.source
-        for note in loaded.notes:
-            self.tell(note)
+        self.vocab_size, self.said, self.base = loaded.vocab_size, loaded.title, loaded.sample
+        if loaded.notes:
+            self.tell("\n".join(loaded.notes))
         return inside.client, loaded
 
     def trainer(self, run: Run) -> Client:
         """The living trainer of a run."""
-        size = self.ours.feed(run).setting("model.vocab_size")
+        feed = self.ours.feed(run)
+        size = feed.setting("model.vocab_size")
         self.vocab_size = size if isinstance(size, int) else 0
-        self.place = Place(str(run.path), None, None, run)
+        self.base = {dial.name: feed.setting(f"sample.{dial.name}") for dial in DIALS[:-1]}
+        self.place = Place(str(run.path), "latest", None, run)
         self.said = t("sample.living", name=run.name)
         return Trainer(run)
 
@@ -200,6 +222,8 @@ class Sample(Page):
             client, loaded = await self.ready()
             self.strands, self.seed, self.speed = strands, seed, ""
             self.active = min(self.active, len(strands) - 1)
+            if loaded is not None and "ids" in fields:
+                await self.spell(client, strands[0], fields["ids"])
             settings = {key: value for key, value in self.settings.items() if key != "samples"}
             stream = client.stream("sample", settings=settings, seed=seed, **fields)
             async with aclosing(stream) as answers:
@@ -213,6 +237,15 @@ class Sample(Page):
         finally:
             if turn == self.turn:  # nothing else has been asked meanwhile
                 self.end(failed=failed, seconds=time.monotonic() - began)
+
+    async def spell(self, client: Client, strand: Strand, ids: list[int]) -> None:
+        """Learn whether the text of some tokens gives them again, as a command line needs it."""
+        try:
+            answer = await ask(client, "encode", prompt=strand.text_at(len(strand.pieces)))
+        except UserError:
+            return  # a recording does not know
+        if answer["ids"] == ids:
+            self.spelt.add(tuple(ids))
 
     def take_record(self, record: Record, loaded: Loaded | None) -> None:
         """What one line of the answer says."""
@@ -233,7 +266,7 @@ class Sample(Page):
 
     def begin(self, record: Record) -> None:
         """The prompt as tokens, and the seed that is used."""
-        self.seed = int(record["seed"])
+        self.seed = int(record.get("seed", self.seed or 0))
         for strand in self.strands:
             strand.seed = self.seed
             if not strand.pieces:
@@ -281,7 +314,7 @@ class Sample(Page):
         """Keep a prompt for another day."""
         self.prompts = remembered(self.prompts, prompt)
         line = self.query_one("#prompt", Prompt)
-        line.past, line.back = self.prompts, 0
+        line.back = 0
         try:
             write_prompts(history_path(), self.prompts)
         except UserError as error:
@@ -315,10 +348,9 @@ class Sample(Page):
         if choice is None or not choice.piece.names:
             return
         branch = self.strand.branch(self.cursor, choice.rival)
-        branch.number = 0
         ids = branch.prefix(len(branch.pieces))
         self.active = 0
-        self.ask([branch], branch.seed, ids=ids, n=1, first=self.strand.number)
+        self.ask([branch], branch.seed, ids=ids, n=1, first=branch.number)
 
     def action_undo(self) -> None:
         """The samples before the last question."""
@@ -399,7 +431,7 @@ class Sample(Page):
         """Trace the text up to the cursor."""
         text = self.prompt
         if self.strands:
-            text = self.strand.text + "".join(p.text for p in self.strand.pieces[: self.cursor + 1])
+            text = self.strand.text_at(self.cursor + 1)
         self.ours.prompt = text
         self.ours.action_page("trace")
 
@@ -416,16 +448,38 @@ class Sample(Page):
     def command_line(self) -> str:
         """The command that samples the same text."""
         place = self.place or self.quiet_place()
-        settings = []
+        if place is None:
+            return "mlx-gpt sample"
+        settings, prompt = self.told_dials(), self.prompt
+        if self.strands:
+            prompt = self.strand.text_at(self.strand.chosen_up_to)
+            settings += ["--seed", str(self.strand.seed)]
+        if len(self.strands) > 1 or (self.strands and self.strand.number):
+            settings += ["-n", str(self.strands[-1].number + 1)]
+        return command_for("sample", place, self.ours.root, prompt, *settings)
+
+    def told_dials(self) -> list[str]:
+        """The dials that stand elsewhere than the model's own settings of sampling."""
+        words = []
         for dial in DIALS[:-1]:
-            if self.settings[dial.name] != dial.off:
-                value = self.settings[dial.name]
-                settings += [f"--{dial.name.replace('_', '-')}", f"{value:g}"]
-        if self.settings["samples"] > 1:
-            settings += ["-n", str(self.settings["samples"])]
-        if self.seed is not None:
-            settings += ["--seed", str(self.seed)]
-        return command_for("sample", place, self.prompt, *settings)
+            value = self.settings[dial.name]
+            if value != self.base.get(dial.name):
+                words += [f"--{dial.name.replace('_', '-')}", f"{value:g}"]
+        return words
+
+    def command_note(self) -> str:
+        """What the command cannot tell: weights that are not saved, tokens that no text gives."""
+        if not self.strands:
+            return ""
+        ids = tuple(self.strand.prefix(self.strand.chosen_up_to))
+        notes = []
+        if self.place and self.place.checkpoint == "latest":
+            notes.append(t("sample.note_living", name=visible(self.name_in_hand())))
+        if self.strand.chosen_up_to and ids not in self.spelt:
+            notes.append(t("sample.note_tokens"))
+        if len(self.strands) == 1 and self.strand.number:
+            notes.append(t("sample.note_last"))
+        return "\n".join(notes)
 
     def quiet_place(self) -> Place | None:
         """The model in hand, if it can be loaded."""

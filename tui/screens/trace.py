@@ -1,7 +1,9 @@
 """Stepping through a model: the forward pass as a debugger shows a program."""
 
 from contextlib import aclosing
-from typing import Any, ClassVar
+from functools import partial
+from pathlib import Path
+from typing import ClassVar
 
 from textual.app import ComposeResult
 from textual.binding import BindingType
@@ -11,7 +13,7 @@ from textual.widgets import Input, Static
 
 from mlx_gpt.errors import UserError
 from mlx_gpt.language import say
-from mlx_gpt.run import Record
+from mlx_gpt.run import Record, is_alive
 from mlx_gpt.terminal import visible
 from tui.history import history_path, read_prompts, remembered, write_prompts
 from tui.i18n import t
@@ -22,16 +24,19 @@ from tui.inspect import (
     group_text,
     prompt_text,
     row_text,
+    signs,
 )
 from tui.keymap import bind
+from tui.launch import shell
 from tui.messages import Chosen
 from tui.page import WIDE, Page
 from tui.quiz import Quiz
 from tui.screens.pick import Item, Pick
+from tui.trainer import Trainer
 from tui.views import TABLES, VIEWS, Room, Views
 from tui.walk import Walk
 from tui.widgets.pane import Pane
-from tui.widgets.prompt import Prompt
+from tui.widgets.prompt import Answer, Prompt
 from tui.widgets.row_tree import Marks, RowTree, node_name
 from tui.widgets.view_pane import ViewPane
 
@@ -71,7 +76,11 @@ class Trace(Page):
         bind("trace.values", "x", "look('values')", show=False),
         bind("trace.attention", "a", "look('attention')", show=False),
         bind("trace.lens", "l", "look('lens')", show=False),
-        bind("trace.cone", "c", "look('cone')", show=False),
+        bind("trace.source", "c", "look('source')"),
+        bind("trace.cone", "C", "look('cone')", show=False),
+        bind("trace.next", "s", "look('next')", show=False),
+        bind("trace.rope", "d", "look('rope')", show=False),
+        bind("trace.gradients", "g", "look('gradients')", show=False),
         bind("trace.account", "u", "look('account')", show=False),
         bind("trace.row", "r", "look('row')", show=False),
         bind("trace.left", "left_square_bracket", "scroll_table(0, -1)", show=False),
@@ -86,6 +95,7 @@ class Trace(Page):
         super().__init__()
         self.inquiry = Inquiry()
         self.walk: Walk | None = None
+        self.stood: Walk | None = None  # in the model before
         self.views = Views(self.inquiry, self.want)
         self.full = False
         self.quiz = Quiz()
@@ -94,6 +104,7 @@ class Trace(Page):
         self.fault = ""
         self.busy = False
         self.turn = 0  # how often a trace was asked for
+        self.wanted = ""  # the question of the view that is being answered
 
     def body(self) -> ComposeResult:
         """Facts, tokens, lines to write in, tree and panes."""
@@ -102,7 +113,7 @@ class Trace(Page):
             yield Static("", id="facts", markup=False)
             yield Static("", id="pass", markup=False)
             yield Prompt("edit")
-            yield Prompt("answer")
+            yield Answer("answer")
             with Horizontal(id="bench"):
                 yield RowTree()
                 yield Pane("row", "help.row")
@@ -127,12 +138,12 @@ class Trace(Page):
         nothing = self.ours.model is None and self.ours.run_in_hand is None
         self.set_class(nothing, "-empty")
         handed, self.ours.prompt = self.ours.prompt, ""
-        if nothing or self.busy:
+        if nothing:
             return False
-        if handed:
+        if self.in_hand() != self.tried:
+            self.start(Given(handed or self.inquiry.given.prompt or self.first_prompt()))
+        elif handed:
             self.start(self.inquiry.given._replace(prompt=handed))
-        elif self.in_hand() != self.tried:
-            self.start(Given(self.inquiry.given.prompt or self.first_prompt()))
         return False
 
     def in_hand(self) -> object:
@@ -147,10 +158,20 @@ class Trace(Page):
         return words[0] if words else PROMPT
 
     def start(self, given: Given, against: Given | None = None) -> None:
-        """Trace a pass."""
+        """Trace a pass; of another model, after letting go of what is shown."""
+        if self.in_hand() != self.tried:
+            self.let_go()
         self.tried = self.in_hand()
         self.busy = True
         self.run_worker(self.run_trace(given, against), group="trace", exclusive=True)
+
+    def let_go(self) -> None:
+        """Forget the model that was looked into, but not where the cursor stood."""
+        self.stood, self.walk, self.place = self.walk or self.stood, None, None
+        self.inquiry.forget()
+        self.views.forget()
+        if self.quiz.on:
+            self.end_quiz()
 
     async def run_trace(self, given: Given, against: Given | None) -> None:
         """Trace a pass, and show it."""
@@ -160,20 +181,26 @@ class Trace(Page):
         self.draw()
         try:
             inside = self.ours.look_inside()
-            self.place = self.find_place()
+            self.place = self.place or await self.find_place()
             await self.inquiry.look(inside, self.place, given, against)
             self.take_trace()
         except UserError as error:
             self.fault = str(error)
-            self.refuse(error)
+            if self.inquiry.trace is not None:
+                self.refuse(error)
         finally:
             if turn == self.turn:  # nothing else has been asked meanwhile
                 self.busy = False
             self.draw()
 
-    def find_place(self) -> Place:
-        """Where the model in hand is loaded from."""
-        place = DEMO if self.ours.replaying else place_of(self.ours.model, self.ours.run_in_hand)
+    async def find_place(self) -> Place:
+        """Where the model in hand is loaded from: of a living run, the weights of this moment."""
+        run = self.ours.run_in_hand
+        if self.ours.replaying:
+            return DEMO
+        if self.ours.model is None and run is not None and is_alive(run):
+            return await Trainer(run).snapshot()
+        place = place_of(self.ours.model, run)
         if place is None:
             raise UserError(t("sample.no_model"))
         return place
@@ -182,17 +209,17 @@ class Trace(Page):
         """Walk through the new trace from where the old one stood."""
         trace = self.inquiry.trace
         assert trace is not None
-        walk = Walk(trace.rows)
-        if self.walk is not None:
-            walk.follow(self.walk)
+        walk, old = Walk(trace.rows), self.walk or self.stood
+        if old is not None:
+            walk.follow(old)
         else:
             walk.open.update(i for i, node in enumerate(walk.nodes) if node.label == "block")
         self.walk = walk
         self.views.settle()
-        if self.inquiry.first:
+        if self.inquiry.first and self.inquiry.change is None:
             walk.go(self.inquiry.first)
-        for note in self.inquiry.loaded.notes if self.inquiry.loaded else ():
-            self.tell(note)
+        if self.inquiry.loaded and self.inquiry.loaded.notes:
+            self.tell("\n".join(self.inquiry.loaded.notes))
         if self.inquiry.compared and not self.inquiry.first:
             self.tell(t("trace.same"))
 
@@ -206,7 +233,7 @@ class Trace(Page):
         self.query_one("#facts", Static).update(visible(self.facts()))
         self.lay_out()
         if trace is None or walk is None:
-            self.query_one("#row", Pane).show("", Content(visible(self.fault or t("trace.wait"))))
+            self.draw_nothing()
             return
         shown = prompt_text(trace, self.views.place, self.inquiry.piece)
         self.query_one("#pass", Static).update(shown)
@@ -215,45 +242,54 @@ class Trace(Page):
         if self.views.name != "row":
             self.draw_view(walk)
 
+    def draw_nothing(self) -> None:
+        """What is there without a trace: why there is none, or that it is on its way."""
+        words = Content(visible(self.fault or t("trace.wait")))
+        self.query_one("#pass", Static).update("")
+        self.query_one(RowTree).show(None, Marks({}, frozenset()))
+        self.query_one("#row" if self.views.name == "row" else "#view", Pane).show("", words)
+
     def lay_out(self) -> None:
         """The panes there is room for."""
         roomy = self.app.size.width >= WIDE
         other = self.views.name != "row"
         self.query_one("#row").display = not other or (roomy and not self.full)
         self.query_one("#view").display = other
-        self.query_one("#tree").display = not self.full
+        self.query_one("#tree").display = not (other and self.full)
 
     def facts(self) -> str:
         """Model, pass, loss, what is changed, and the score."""
         inquiry = self.inquiry
         if inquiry.trace is None or inquiry.loaded is None:
-            return t("trace.wait") if self.busy else self.fault
-        parts = [inquiry.loaded.source]
-        if inquiry.given.changes:
-            parts.append(f"✂ {inquiry.given.changes}")
-        if inquiry.first:
-            parts.append(t("trace.first", name=inquiry.first))
-        parts.append(t("sample.count", count=len(inquiry.ids)))
+            return ""
+        parts = [*([self.quiz.score] if self.quiz.on else []), inquiry.loaded.title]
         if inquiry.trace.loss is not None:
             parts.append(f"{t('metric.loss')} {inquiry.trace.loss:.3f}")
+        if inquiry.given.changes:
+            parts.append(f"✂ {inquiry.given.changes}")
+        if inquiry.change is not None:
+            old, new = map(signs, inquiry.changed_tokens)
+            parts.append(t("trace.parts", at=inquiry.change.at, old=old, new=new))
+        elif inquiry.first:
+            parts.append(t("trace.first", name=inquiry.first))
+        parts.append(t("sample.count", count=len(inquiry.ids)))
         if inquiry.cut:
             parts.append(t("trace.cut", count=inquiry.cut))
-        if self.quiz.on:
-            parts.append(self.quiz.score)
-        if self.stale():
-            parts.append(t("trace.stale", press=self.key_of("trace.reload")))
+        if newer := self.newer():
+            parts.append(t(newer, press=self.key_of("trace.reload")))
         return " · ".join(parts) + (f" · {t('trace.busy')}" if self.busy else "")
 
-    def stale(self) -> bool:
-        """Whether the run has a newer checkpoint than the one that is shown."""
+    def newer(self) -> str:
+        """What could be shown in place of what is shown, as a key of the catalogues."""
+        run = self.place.run if self.place else None
+        if run is None or run != self.ours.run_in_hand:
+            return ""
+        if is_alive(run):
+            return "trace.living"
         try:
-            return (
-                self.place is not None
-                and self.place.run is not None
-                and (place_of(self.ours.model, self.ours.run_in_hand) != self.place)
-            )
+            return "trace.stale" if place_of(None, run) != self.place else ""
         except UserError:
-            return False
+            return ""
 
     def draw_row(self, walk: Walk) -> None:
         """What is to be said of the row under the cursor."""
@@ -284,14 +320,21 @@ class Trace(Page):
         return self.quiz.hidden(self.inquiry.trace.rows if self.inquiry.trace else ())
 
     def want(self, do: str, fields: Record) -> None:
-        """Ask for what the view needs; with a trace on its way, that will ask again."""
-        if not self.busy:
-            self.run_worker(self.fetch(do, fields), group="view", exclusive=True)
+        """Ask for what the view needs, once; with a trace on its way, that will ask again."""
+        question = self.inquiry.key(do, fields)
+        if not self.busy and question != self.wanted:
+            self.wanted = question
+            asking = partial(self.fetch, do, fields, question)
+            self.run_worker(asking, group="view", exclusive=True)
 
-    async def fetch(self, do: str, fields: Record) -> None:
-        """Ask, and draw again."""
-        await self.inquiry.fetch(do, fields)
-        self.draw()
+    async def fetch(self, do: str, fields: Record, question: str) -> None:
+        """Ask, and draw again once this is over: that may ask for more."""
+        try:
+            await self.inquiry.fetch(do, fields)
+        finally:
+            if self.wanted == question:  # nothing else is wanted meanwhile
+                self.wanted = ""
+        self.call_later(self.draw)
 
     # Actions: the debugger
 
@@ -305,9 +348,18 @@ class Trace(Page):
         if self.walk is not None and self.views.name != "row":
             self.draw_view(self.walk)
 
+    def on_view_pane_moved(self, message: ViewPane.Moved) -> None:
+        """Another cell of the table, or another part of the text."""
+        if self.views.name in TABLES:
+            self.views.grid.point(message.rows, message.columns)
+            self.draw()
+        else:
+            pane = self.query_one("#view", ViewPane)
+            pane.scroll_relative(message.columns, message.rows, animate=False)
+
     def stepped(self) -> None:
         """The cursor stands elsewhere."""
-        self.views.grid.corner = (0, 0)
+        self.views.grid.leave()
         if self.quiz.on:
             self.ask_shape()
         self.draw()
@@ -319,11 +371,17 @@ class Trace(Page):
             self.stepped()
 
     def action_into(self) -> None:
-        """Into a group; on a row, to its numbers."""
-        if self.walk is not None and not self.walk.into():
-            self.action_look("values" if self.views.name == "row" else self.views.name)
-        else:
+        """Into a group; on a row, to its numbers, and among these to a single one."""
+        if self.walk is None:
+            return
+        if self.walk.into():
             self.stepped()
+        elif self.views.name in TABLES:
+            self.query_one(ViewPane).focus()
+            self.views.grid.point(0, 0)
+            self.draw()
+        else:
+            self.action_look("values" if self.views.name == "row" else self.views.name)
 
     def action_out(self) -> None:
         """Out of the group."""
@@ -396,7 +454,7 @@ class Trace(Page):
     def action_edit(self) -> None:
         """Write another prompt."""
         line = self.query_one("#edit", Prompt)
-        line.past = read_prompts(history_path())
+        line.past = list(self.ours.recorded_prompts()) or read_prompts(history_path())
         line.value, line.display = self.inquiry.given.prompt, True
         line.cursor_position = len(line.value)
         line.focus()
@@ -419,9 +477,15 @@ class Trace(Page):
     def on_prompt_left(self) -> None:
         """Back to the tree."""
         self.query_one("#edit").display = False
-        if self.quiz.on:
-            self.action_quiz()
         self.query_one(RowTree).focus()
+
+    def on_answer_stepped(self, message: Answer.Stepped) -> None:
+        """The quiz goes to another row."""
+        self.step_to_row(message.move)
+
+    def on_answer_left(self) -> None:
+        """Enough of the quiz."""
+        self.end_quiz()
 
     def sound(self) -> Given:
         """The same prompt through the model as it is."""
@@ -470,7 +534,7 @@ class Trace(Page):
         views.broken, views.verdicts, views.examining = broken, [], True
         self.views.look("labs")
         given = self.inquiry.given._replace(broken=broken["name"])
-        self.tried, self.busy = self.in_hand(), True
+        self.busy = True
         self.run_worker(self.break_and_check(given), group="trace", exclusive=True)
 
     async def break_and_check(self, given: Given) -> None:
@@ -490,20 +554,28 @@ class Trace(Page):
     def action_restore(self) -> None:
         """The model as it is."""
         if self.inquiry.given.changes and self.walk is not None:
-            views = self.views
-            views.broken, views.verdicts, views.examining = None, [], False
+            self.views.forget()
             self.start(self.sound())
 
     def action_reload(self) -> None:
-        """The newest checkpoint."""
+        """The weights of now, or the newest checkpoint."""
+        if self.has_class("-empty"):
+            return
+        self.place = None
         if self.inquiry.inside is not None:
             self.inquiry.inside.loaded = None
-        self.start(self.inquiry.given)
+        self.start(
+            self.inquiry.given._replace(prompt=self.inquiry.given.prompt or self.first_prompt())
+        )
 
     def action_leave(self) -> None:
         """Out of the quiz, or back to the row."""
         if self.quiz.on:
             self.action_quiz()
+        elif self.query_one(ViewPane).has_focus and self.query_one(RowTree).display:
+            self.query_one(RowTree).focus()
+            self.views.grid.leave()
+            self.draw()
         else:
             self.action_look("row")
 
@@ -514,27 +586,40 @@ class Trace(Page):
         if self.walk is None:
             return
         if self.quiz.on:
-            self.quiz.on = False
-        else:
-            self.quiz.begin()
+            self.end_quiz()
+            return
+        self.quiz.begin()
         self.views.look("row")
-        line = self.query_one("#answer", Prompt)
-        line.display = self.quiz.on
-        if self.quiz.on:
-            if self.walk.node.row is None:
-                self.walk.go(self.walk.rows[self.walk.node.first].name)
-            self.ask_shape()
-            line.focus()
-        else:
-            self.query_one(RowTree).focus()
+        if self.walk.node.row is None:
+            self.walk.go(self.walk.rows[self.walk.node.first].name)
+        self.ask_shape()
+        line = self.query_one(Answer)
+        line.display = True
+        line.focus()
+        self.draw()
+
+    def end_quiz(self) -> None:
+        """Show the shapes again."""
+        self.quiz.on = False
+        self.query_one("#answer").display = False
+        self.query_one(RowTree).focus()
         self.draw()
 
     def ask_shape(self) -> None:
         """Ask for the shape of the row under the cursor."""
-        line = self.query_one("#answer", Prompt)
+        line = self.query_one(Answer)
         line.value = ""
         name = self.walk.row.name if self.walk and self.walk.node.row is not None else ""
         line.placeholder = t("quiz.line", name=name) if name in self.hidden() else t("quiz.next")
+
+    def step_to_row(self, move: int) -> None:
+        """To the next row, or the one before, whatever group it is in."""
+        walk = self.walk
+        if walk is None:
+            return
+        at = walk.node.end - 1 if walk.node.row is not None or move < 0 else walk.node.first - 1
+        walk.go(walk.rows[min(max(at + move, 0), len(walk.rows) - 1)].name)
+        self.stepped()
 
     def judge(self, guess: str) -> None:
         """Compare a guess with the row; without a guess, step on."""
@@ -542,7 +627,7 @@ class Trace(Page):
         if trace is None or walk is None:
             return
         if not guess.strip() or walk.node.row is None or walk.row.name in self.quiz.said:
-            self.action_step(1)
+            self.step_to_row(1)
             return
         self.quiz.take(guess, walk.row, dict(trace.dims))
         self.ask_shape()
@@ -552,22 +637,55 @@ class Trace(Page):
         """The keys of tables act only where there is one."""
         if action in ("pair", "hold"):
             return self.views.name == "values"
-        if action in ("marks", "scroll_table", "wide"):
+        if action in ("marks", "scroll_table"):
             return self.views.name in TABLES
+        if action == "wide":
+            return self.views.name != "row"
         if action == "restore":
             return bool(self.inquiry.given.changes)
         return True
 
     def command_line(self) -> str:
-        """The command that traces the same text."""
-        place: Any = self.place
+        """The command that shows the same; of a mistake, the one with which the labs look at it."""
+        place = self.place or self.quiet_place()
         if place is None:
-            try:
-                place = place_of(self.ours.model, self.ours.run_in_hand)
-            except UserError:
-                place = None
-        only = []
-        if self.walk is not None and self.walk.node.row is not None and self.views.name == "values":
-            only = ["--only", self.walk.row.name, "--values"]
+            return "mlx-gpt trace"
+        if self.views.name == "labs" and self.views.broken is not None:
+            return shell(["mlx-gpt", "check", "--break", self.views.broken["name"]])
         prompt = self.inquiry.given.prompt or self.first_prompt()
-        return command_for("trace", place, prompt, *only)
+        return command_for("trace", place, self.ours.root, prompt, *self.told_view())
+
+    def told_view(self) -> list[str]:
+        """The options that show the view."""
+        views = self.views
+        options = {
+            "attention": ["--attention"],
+            "lens": ["--lens"],
+            "cone": ["--light-cone", str(views.changed)],
+            "account": ["--account", "--position", str(views.position)],
+            "gradients": ["--grad"],
+        }
+        if views.name == "values" and self.walk is not None and self.walk.node.row is not None:
+            return ["--only", self.walk.row.name, "--values"]
+        return options.get(views.name, [])
+
+    def command_note(self) -> str:
+        """What the command cannot tell: what is done to the model, and weights that pass by."""
+        changes, run = self.inquiry.given.changes, self.place.run if self.place else None
+        notes = []
+        if changes and self.views.name != "labs":
+            notes.append(t("trace.note_sound", changes=changes))
+        if run is not None and run.snapshot in Path(self.place_name()).parents:
+            notes.append(t("trace.note_living"))
+        return "\n".join(notes)
+
+    def place_name(self) -> str:
+        """The name or folder of the model that is looked into."""
+        return self.place.name if self.place else ""
+
+    def quiet_place(self) -> Place | None:
+        """The model in hand, if it can be loaded."""
+        try:
+            return place_of(self.ours.model, self.ours.run_in_hand)
+        except UserError:
+            return None

@@ -13,23 +13,24 @@ from mlx_gpt.errors import UserError
 from mlx_gpt.run import send
 from mlx_gpt.terminal import visible
 from tui.curves import METRICS, WEIGHTS, figure, neighbour, zoomed
-from tui.diagnosis import Advice, diagnose
+from tui.diagnosis import Advice, diagnose, lower_rate
 from tui.feed import Feed
 from tui.i18n import t
 from tui.keymap import bind
-from tui.launch import resume_words, shell
+from tui.launch import again_words, resume_words, shell
 from tui.messages import Pointed, Zoomed
 from tui.page import WIDE, Page
-from tui.plot import MARKS, Figure, Look
+from tui.plot import Figure, Look
 from tui.screens.dialogs import Ask
-from tui.story import log_text, probe_text, surprise_text
+from tui.story import answer_sentence, log_text, probe_text, surprise_text
 from tui.widgets.chart import Chart
 from tui.widgets.pane import Pane
 from tui.widgets.status import Status
 
 PANES = ("probes", "surprise", "log")
+UNCLIPPED = ("lr", "memory")
 SIDE = 4
-SIDE_TURNS = 4
+SIDE_TURNS = 8
 
 
 class Train(Page):
@@ -71,6 +72,7 @@ class Train(Page):
         self.look = Look()
         self.drawn_curves: object = None
         self.drawn_words: object = None
+        self.drawn_needs: object = None
         self.advised: object = None
         self.advice_lines = 0
         self.drawn_side: object = None
@@ -90,7 +92,7 @@ class Train(Page):
         with Horizontal(id="lower"):
             yield Pane("probes", "help.probes")
             yield Pane("surprise", "help.surprise")
-            yield Pane("log", "help.log")
+            yield Pane("log", "help.log", at_end=True)
 
     def on_mount(self) -> None:
         """The first look."""
@@ -101,10 +103,13 @@ class Train(Page):
 
     def tick(self) -> bool:
         """Read what is new of the run in hand, and draw it."""
+        self.look = self.look._replace(marks=self.ours.marks)
         feed = self.ours.current
         self.set_class(feed is None, "-empty")
         if feed is None:
-            self.query_one("#empty", Static).update(t("train.empty"))
+            preparing = self.ours.preparing()
+            advice = t("advice.preparing", stage=preparing) if preparing else t("train.empty")
+            self.query_one("#empty", Static).update(advice)
             return False
         feed.poll()
         self.tell_answers(feed)
@@ -122,10 +127,18 @@ class Train(Page):
         if curves != self.drawn_curves:
             self.drawn_curves = curves
             self.draw_charts(feed)
-            self.advise(diagnose(feed))
         if words != self.drawn_words:
             self.drawn_words = words
             self.draw_panes(feed)
+        needs = (curves, feed.gone, self.ours.preparing())
+        if needs != self.drawn_needs:
+            self.drawn_needs = needs
+            self.advise(self.advice(feed))
+
+    def advice(self, feed: Feed) -> Advice:
+        """What is to be said: of a training on its way, else of the run."""
+        preparing = self.ours.preparing()
+        return Advice("preparing", {"stage": preparing}) if preparing else diagnose(feed)
 
     def advise(self, advice: Advice) -> None:
         """Say what the run needs, where that is something new."""
@@ -139,18 +152,20 @@ class Train(Page):
 
     def draw_anew(self) -> None:
         """Forget what is drawn, and draw."""
-        self.drawn_curves = self.drawn_words = self.advised = self.drawn_side = None
+        self.drawn_curves = self.drawn_words = self.drawn_needs = None
+        self.advised = self.drawn_side = None
         self.tick()
 
     def draw_charts(self, feed: Feed) -> None:
         """The chosen metric large, the others beside it."""
         weight = WEIGHTS[self.weight]
-        self.query_one("#main", Chart).show(figure(feed, self.metric, weight), self.look)
+        look = looked_at(self.metric, self.look)
+        self.query_one("#main", Chart).show(figure(feed, self.metric, weight), look)
         if self.side_is_due(feed):
             self.draw_side(feed, weight)
 
     def side_is_due(self, feed: Feed) -> bool:
-        """Whether to draw the small charts: at once after a key, else every fourth time."""
+        """Whether to draw the small charts: at once after a key, else every two seconds."""
         chosen = (feed.run.path, self.metric, self.weight, self.look, self.size, self.language)
         self.turns = 0 if chosen != self.drawn_side else self.turns + 1
         self.drawn_side = chosen
@@ -161,8 +176,9 @@ class Train(Page):
         """The metrics that are not in the large chart."""
         others = [metric for metric in METRICS if metric != self.metric]
         for number, metric in enumerate(others):
-            look = self.look._replace(log=False, robust=metric != "memory")
-            self.query_one(f"#side{number}", Chart).show(figure(feed, metric, weight), look)
+            look = looked_at(metric, self.look._replace(log=False))
+            shown = figure(feed, metric, weight)._replace(step="")  # the large one tells it
+            self.query_one(f"#side{number}", Chart).show(shown, look)
 
     def draw_panes(self, feed: Feed) -> None:
         """The panes that are seen."""
@@ -170,19 +186,23 @@ class Train(Page):
         shown = self.shown_panes()
         if "probes" in shown:
             title, content = probe_text(feed, cursor)
-            self.query_one("#probes", Pane).show(title, content)
+            pane = self.query_one("#probes", Pane)
+            pane.show(title, content)
+            if feed.is_answering:
+                pane.call_after_refresh(pane.scroll_end, animate=False)
         if "surprise" in shown:
             title, content = surprise_text(feed, cursor)
             self.query_one("#surprise", Pane).show(title, content)
         if "log" in shown:
-            self.query_one("#log", Pane).show(t("pane.log"), log_text(feed), at_end=True)
+            self.query_one("#log", Pane).show(t("pane.log"), log_text(feed))
 
     def tell_answers(self, feed: Feed) -> None:
         """What the trainer answered to commands from here."""
         for ack in feed.acks[self.told :]:
             if str(ack.get("id")) in self.ours.sent:
+                self.ours.sent.remove(str(ack.get("id")))
                 tell = self.tell if ack.get("ok") else self.refuse
-                tell(str(ack.get("message") or ack.get("cmd")))
+                tell(answer_sentence(ack))
         self.told = len(feed.acks)
 
     def shown_panes(self) -> tuple[str, ...]:
@@ -272,8 +292,8 @@ class Train(Page):
 
     def action_glyphs(self) -> None:
         """Other marks: braille, blocks, ASCII."""
-        marks = MARKS[(MARKS.index(self.look.marks) + 1) % len(MARKS)]
-        self.changed(self.look._replace(marks=marks))
+        self.ours.next_marks()
+        self.tick()
 
     def action_chart(self) -> None:
         """The next metric in the large chart."""
@@ -307,6 +327,8 @@ class Train(Page):
             self.refuse(error)
             return None
         self.ours.sent.add(command_id)
+        feed.await_answer(command_id, cmd)
+        self.tick()
         return command_id
 
     def action_pause(self) -> None:
@@ -347,14 +369,26 @@ class Train(Page):
     def action_resume(self) -> None:
         """Go on with a run whose trainer is gone."""
         feed = self.ours.current
-        if feed is not None:
+        if feed is not None and feed.gone:
+            self.refuse(t("advice.gone"))
+        elif feed is not None:
             self.ours.resume(feed.run)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """The keys of a replay act only in one."""
+        """The keys that have something to act on now; those of a replay only in one."""
+        feed = self.ours.current
+        alive = feed is not None and feed.alive
         if action in ("replay_speed", "replay_step"):
-            return self.ours.replay is not None
-        return True
+            return self.ours.replaying
+        acts = {
+            "pause": alive,
+            "stop": alive,
+            "tell_trainer": alive and not self.ours.replaying,
+            "ask_sample": alive and not self.ours.replaying,
+            "resume": self.ours.replaying or (feed is not None and not alive),
+            "pane": len(self.shown_panes()) < len(PANES),
+        }
+        return acts.get(action, True) or None
 
     def action_replay_speed(self) -> None:
         """Replay faster, slower, or step by step."""
@@ -377,7 +411,14 @@ class Train(Page):
             return "mlx-gpt tui --demo"
         if feed.alive:
             return shell(["mlx-gpt", "tui", str(feed.run.path)])
-        return shell(resume_words(feed.run, diverged=False, lr=""))
+        if feed.state == "finished":
+            return shell(again_words(feed.run, self.ours.root))
+        return shell(resume_words(feed.run, diverged=feed.state == "diverged", lr=lower_rate(feed)))
+
+
+def looked_at(metric: str, look: Look) -> Look:
+    """How to look at a metric: nothing of what is set or is bounded counts as an outlier."""
+    return look._replace(robust=look.robust and metric not in UNCLIPPED)
 
 
 def advice_text(page: Page, advice: Advice) -> Content:

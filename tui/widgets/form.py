@@ -15,8 +15,9 @@ from textual.strip import Strip
 from mlx_gpt.terminal import visible
 from tui.keymap import bind
 
-KEY_WIDTH = 25
-VALUE_WIDTH = 22
+KEY_WIDTH = 19
+VALUE_WIDTH, WIDE_VALUE = 17, 24
+WIDE = 100
 
 
 class Row(NamedTuple):
@@ -113,10 +114,14 @@ class Form(ScrollView, inherit_bindings=False):
         value = self.get_component_rich_style("form--changed" if row.changed else "form--value")
         note = self.get_component_rich_style("form--fault" if row.fault else "form--note")
         mark = "✗" if row.fault else "*" if row.changed else " "
+        room = WIDE_VALUE if width >= WIDE else VALUE_WIDTH
+        label = f"{'▸' if cursor else ' '}{mark}{row.label:<{KEY_WIDTH}} "
+        words = f"{shortened(row.value, room):<{room}} "
+        left = width - len(label) - len(words)
         pieces = [
-            Segment(f"{'▸' if cursor else ' '}{mark}{row.label:<{KEY_WIDTH}}", base),
-            Segment(f"{shortened(row.value):<{VALUE_WIDTH}} ", base if cursor else value),
-            Segment(row.note, base if cursor and not row.fault else note),
+            Segment(label, base),
+            Segment(words, base if cursor else value),
+            Segment(shortened(row.note, left), base if cursor and not row.fault else note),
         ]
         return Strip(pieces).adjust_cell_length(width, base)
 
@@ -153,7 +158,7 @@ class Form(ScrollView, inherit_bindings=False):
             self.at = at
 
 
-def shortened(value: str) -> str:
-    """A value that fits its column."""
-    value = visible(value).replace("\n", "⏎").replace("\t", "⇥")
-    return value if len(value) <= VALUE_WIDTH else f"{value[: VALUE_WIDTH - 1]}…"
+def shortened(text: str, most: int) -> str:
+    """A text that fits its column, the cut made visible."""
+    text = visible(text).replace("\n", "⏎").replace("\t", "⇥")
+    return text if len(text) <= most else f"{text[: max(most - 1, 0)]}…"

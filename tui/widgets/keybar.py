@@ -1,17 +1,37 @@
 """The last lines: the keys that act now and what they do."""
 
-from typing import ClassVar
+from collections.abc import Iterable
+from typing import ClassVar, NamedTuple
 
-from textual.binding import ActiveBinding
+from rich.cells import cell_len
+from textual.binding import ActiveBinding, Binding
 from textual.content import Content
 from textual.geometry import Size
 from textual.screen import Screen
 from textual.style import Style
 from textual.widget import Widget
 
+PINNED = ("app.help", "app.language", "app.palette", "app.quit")
+
+
+class Entry(NamedTuple):
+    """A place in the bar: keys, what they do, and the action of a click."""
+
+    keys: str
+    words: str
+    action: str
+
+    @property
+    def width(self) -> int:
+        """The columns it takes."""
+        return cell_len(self.keys) + cell_len(self.words) + 3
+
 
 class KeyBar(Widget):
-    """Every shown binding as `key words`; those with the same words share a place."""
+    """Every shown binding as `key words`; those with the same words share a place.
+
+    The keys that lead everywhere stand at the right end, whatever else there is room for.
+    """
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"keybar--key"}
 
@@ -24,34 +44,36 @@ class KeyBar(Widget):
         if screen is self.screen:
             self.refresh(layout=True)
 
-    def entries(self) -> list[tuple[str, str, str]]:
-        """Keys, words and action of each place, in order."""
+    def entries(self, *, pinned: bool) -> list[Entry]:
+        """The places in order: those at the right end, or all others."""
         keys: dict[str, list[str]] = {}
         actions: dict[str, str] = {}
         done: set[str] = set()
-        for active in self.screen.active_bindings.values():
+        for active in as_declared(self.screen.active_bindings.values()):
             binding = active.binding
-            if not binding.show or binding.action in done or not active.enabled:
+            if not (binding.show and active.enabled) or (binding.id in PINNED) != pinned:
                 continue
-            done.add(binding.action)
-            keys.setdefault(binding.description, []).append(self.app.get_key_display(binding))
-            actions.setdefault(binding.description, action_of(active))
-        return [("/".join(keys[words]), words, actions[words]) for words in keys]
+            if binding.action not in done:
+                done.add(binding.action)
+                keys.setdefault(binding.description, []).append(self.app.get_key_display(binding))
+                actions.setdefault(binding.description, action_of(active))
+        return [Entry("/".join(keys[words]), words, actions[words]) for words in keys]
 
-    def rows(self, width: int) -> list[list[tuple[str, str, str]]]:
+    def rows(self, width: int) -> list[list[Entry]]:
         """The places broken into lines; what does not fit is found under help."""
         most = 3 if self.app.size.height >= 34 else 2
-        lines: list[list[tuple[str, str, str]]] = [[]]
-        used = 1
-        for entry in self.entries():
-            need = len(entry[0]) + len(entry[1]) + 3
-            if used + need > width and lines[-1]:
-                if len(lines) == most:
-                    break
+        end = sum(entry.width for entry in self.entries(pinned=True))
+        lines: list[list[Entry]] = [[]]
+        left = width
+        for entry in self.entries(pinned=False):
+            if len(lines) < most and lines[-1] and entry.width > left:
                 lines.append([])
-                used = 1
-            lines[-1].append(entry)
-            used += need
+                left = width
+            if entry.width <= left - end * (len(lines) == most):
+                lines[-1].append(entry)
+                left -= entry.width
+        if end > left:
+            lines.append([])
         return lines
 
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
@@ -61,15 +83,32 @@ class KeyBar(Widget):
     def render(self) -> Content:
         """The lines."""
         key_style = self.get_visual_style("keybar--key", partial=True)
-        lines = []
-        for row in self.rows(self.size.width):
-            parts = []
-            for keys, words, action in row:
-                click = Style.from_meta({"@click": action})
-                parts.append(Content.styled(f" {keys}", key_style + click))
-                parts.append(Content.styled(f" {words} ", click))
-            lines.append(Content("").join(parts))
-        return Content("\n").join(lines)
+        lines = [self.line(row, key_style) for row in self.rows(self.size.width)]
+        end = self.line(self.entries(pinned=True), key_style)
+        gap = " " * max(self.size.width - lines[-1].cell_length - end.cell_length, 0)
+        return Content("\n").join([*lines[:-1], Content.assemble(lines[-1], gap, end)])
+
+    def line(self, entries: list[Entry], key_style: Style) -> Content:
+        """Places side by side; a click acts like the key."""
+        parts = []
+        for entry in entries:
+            click = Style.from_meta({"@click": entry.action})
+            parts.append(Content.styled(f" {entry.keys}", key_style + click))
+            parts.append(Content.styled(f" {entry.words} ", click))
+        return Content("").join(parts)
+
+
+def as_declared(bindings: Iterable[ActiveBinding]) -> list[ActiveBinding]:
+    """The bindings in the order in which they were declared, whatever their keys are now."""
+    known = list(bindings)
+    nodes = list(dict.fromkeys(active.node for active in known))
+
+    def place(active: ActiveBinding) -> tuple[int, int]:
+        ids = [each.id for each in type(active.node).BINDINGS if isinstance(each, Binding)]
+        named = active.binding.id in ids
+        return nodes.index(active.node), ids.index(active.binding.id) if named else len(ids)
+
+    return sorted(known, key=place)
 
 
 def action_of(active: ActiveBinding) -> str:

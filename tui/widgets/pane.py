@@ -19,10 +19,13 @@ class Pane(VerticalScroll, inherit_bindings=False):
         bind("pane.down", "down", "scroll_down", show=False),
         bind("pane.page_up", "pageup", "page_up", show=False),
         bind("pane.page_down", "pagedown", "page_down", show=False),
+        bind("pane.top", "home", "scroll_home", show=False),
+        bind("pane.bottom", "end", "scroll_end", show=False),
     ]
 
-    def __init__(self, name: str, topic: str) -> None:
+    def __init__(self, name: str, topic: str, *, at_end: bool = False) -> None:
         super().__init__(id=name, classes="pane")
+        self.at_end = at_end
         self.topic = topic
         self.shown = Content("")
         self.text = Static("", markup=False)
@@ -31,13 +34,15 @@ class Pane(VerticalScroll, inherit_bindings=False):
         """The text."""
         yield self.text
 
-    def show(self, title: str, content: Content, *, at_end: bool = False) -> None:
-        """Another text; one that grows at its end stays scrolled to it."""
+    def on_mount(self) -> None:
+        """A text that grows at its end stays scrolled to it until someone scrolls up."""
+        self.anchor(self.at_end)
+
+    def show(self, title: str, content: Content) -> None:
+        """Another text."""
         if self.border_title != title:
             self.border_title = Content(title)
         if content.markup == self.shown.markup:
             return
         self.shown = content
         self.text.update(content)
-        if at_end:
-            self.scroll_end(animate=False)

@@ -1,5 +1,6 @@
 """The line in which a prompt is written, with the prompts of the past."""
 
+from dataclasses import dataclass
 from typing import ClassVar
 
 from textual.binding import BindingType
@@ -14,6 +15,7 @@ class Prompt(Input):
 
     topic = "help.prompt"
     BINDINGS: ClassVar[list[BindingType]] = [
+        bind("line.take", "enter", "submit"),
         bind("prompt.older", "up", "older"),
         bind("prompt.newer", "down", "newer"),
         bind("prompt.leave", "escape", "leave"),
@@ -43,6 +45,38 @@ class Prompt(Input):
     def action_newer(self) -> None:
         """The prompt after."""
         self.recall(self.back - 1)
+
+    def action_leave(self) -> None:
+        """Back to the page."""
+        self.post_message(self.Left())
+
+
+class Answer(Input):
+    """A line in which a question is answered; up and down go to other questions."""
+
+    topic = "help.answer"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        bind("answer.check", "enter", "submit"),
+        bind("answer.next", "down", "step(1)"),
+        bind("answer.back", "up", "step(-1)"),
+        bind("answer.leave", "escape", "leave"),
+    ]
+
+    @dataclass
+    class Stepped(Message):
+        """Another question is wanted."""
+
+        move: int
+
+    class Left(Message):
+        """No more questions are wanted."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(id=name, compact=True, select_on_focus=False)
+
+    def action_step(self, move: int) -> None:
+        """The next question, or the one before."""
+        self.post_message(self.Stepped(move))
 
     def action_leave(self) -> None:
         """Back to the page."""

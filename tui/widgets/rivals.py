@@ -38,6 +38,16 @@ def bar(share: float, width: int) -> str:
     return ("█" * full + (EIGHTHS[rest] if rest else ""))[:width]
 
 
+def ranks(count: int, lines: int, own: int, rival: int) -> list[int]:
+    """The rivals that are seen: always the likeliest, the token that came, and the cursor's."""
+    head = lines if rival < lines else (lines + 1) // 2
+    shown = [*range(min(head, count)), *range(max(rival - lines + head + 1, head), rival + 1)]
+    if own not in shown and own < count:
+        given_up = max((number for number in shown if number != rival), default=None)
+        shown = sorted({*shown, own} - {given_up})
+    return shown
+
+
 class Rivals(Widget):
     """The rivals of the token under the cursor, the likeliest first."""
 
@@ -62,11 +72,10 @@ class Rivals(Widget):
         if self.choice is None:
             return Content.styled(t("sample.no_token"), "$text-muted")
         piece, odds, rival = self.choice
-        rows = max(self.size.height - 1, 1)
-        first = max(rival - rows + 1, 0)
-        last = min(first + rows, len(piece.names))
+        own = next((i for i, token in enumerate(piece.ids) if token == piece.id), 0)
+        shown = ranks(len(piece.names), max(self.size.height - 1, 1), own, rival)
         lines = [self.heading(piece, odds)]
-        lines += [self.row(piece, odds, number, number == rival) for number in range(first, last)]
+        lines += [self.row(piece, odds, number, number == rival) for number in shown]
         return Content("\n").join(lines)
 
     def heading(self, piece: Piece, odds: Odds) -> Content:
@@ -85,7 +94,8 @@ class Rivals(Widget):
         pad = " " * (NAME_WIDTH - cell_len(name))
         now, kept = float(odds.ps[number]), bool(odds.kept[number])
         after = f"{now:7.2%}" if kept else "      ×"
-        text = f"{'▶' if ours else ' '} {name}{pad} {float(piece.ps[number]):7.2%} {after} "
+        rank = f"{'▶' if ours else ' '}{number + 1:>3}"
+        text = f"{rank} {name}{pad} {float(piece.ps[number]):7.2%} {after} "
         room = max(self.size.width - cell_len(text) - 1, 4)
         style = "reverse" if chosen else "" if kept else "$text-muted"
         filled = Content.styled(bar(now, room), "$accent")

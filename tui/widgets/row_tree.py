@@ -11,6 +11,7 @@ from textual.widget import Widget
 
 from mlx_gpt.traces import Row
 from tui.i18n import t
+from tui.inquiry import Gap
 from tui.messages import chosen, clickable
 from tui.walk import Node, Walk
 
@@ -18,7 +19,7 @@ from tui.walk import Node, Walk
 class Marks(NamedTuple):
     """What stands beside the rows: which differ from another pass, and which are to be guessed."""
 
-    gaps: Mapping[str, float]
+    gaps: Mapping[str, Gap]
     hidden: frozenset[str]
 
 
@@ -70,7 +71,7 @@ class RowTree(Widget, can_focus=True):
         mark, style = self.mark(rows)
         arrow = " " if node.row is not None else "▾" if place in walk.open else "▸"
         left = f"{'  ' * node.depth}{arrow} {node_name(node)}"
-        right = self.shape(rows[-1])
+        right = self.beside(rows[-1])
         room = self.size.width - 2
         space = max(room - cell_len(left) - cell_len(right), 1)
         text = f"{left}{' ' * space}{right}"
@@ -88,6 +89,10 @@ class RowTree(Widget, can_focus=True):
             return "Δ", "bold $warning"
         return ("✓", "$success") if all(row.replay is not None for row in rows) else (" ", "")
 
-    def shape(self, row: Row) -> str:
-        """The sizes of a row, unless they are to be guessed."""
-        return "?" if row.name in self.marks.hidden else "×".join(map(str, row.shape)) or "1"
+    def beside(self, row: Row) -> str:
+        """What is to be guessed; how far a row is from another pass; else its sizes."""
+        if row.name in self.marks.hidden:
+            return "?"
+        if row.name in self.marks.gaps:
+            return self.marks.gaps[row.name].text
+        return "×".join(map(str, row.shape)) or "1"

@@ -1,6 +1,8 @@
 """The two lines that say how a run is doing."""
 
 import math
+from collections.abc import Sequence
+from typing import NamedTuple
 
 from textual.content import Content
 from textual.widget import Widget
@@ -15,6 +17,7 @@ MARKS: dict[State, str] = {
     "running": "●",
     "paused": "‖",
     "finished": "✓",
+    "stopped": "■",
     "interrupted": "○",
     "diverged": "✗",
 }
@@ -22,18 +25,37 @@ STATE_STYLES: dict[State, str] = {
     "running": "$text-success",
     "paused": "$text-warning",
     "finished": "$text-primary",
+    "stopped": "$text-primary",
     "interrupted": "$text-warning",
     "diverged": "$text-error",
 }
 
+GAP = "  "
+SHORTEST_BAR, LONGEST_BAR = 4, 24
 
-def bar(done: int, total: int, width: int) -> str:
+
+def bar(share: float, width: int) -> str:
     """A bar of eighths of a character."""
-    share = min(max(done / total, 0.0), 1.0) if total else 0.0
-    eighths = round(share * width * 8)
+    eighths = round(min(max(share, 0.0), 1.0) * width * 8)
     full, rest = divmod(eighths, 8)
     text = "█" * full + (" ▏▎▍▌▋▊▉"[rest] if rest else "")
     return text.ljust(width, "░")
+
+
+class Part(NamedTuple):
+    """A piece of a line, and how late it goes where there is no room: the highest rank first."""
+
+    text: str
+    rank: int = 0
+    style: str = ""
+
+
+def fitting(parts: Sequence[Part], width: int) -> list[Part]:
+    """The parts that a line of that width has room for."""
+    kept = list(parts)
+    while len(GAP.join(part.text for part in kept)) > width and any(part.rank for part in kept):
+        kept.remove(max(kept, key=lambda part: part.rank))
+    return kept
 
 
 class Status(Widget):
@@ -43,51 +65,68 @@ class Status(Widget):
 
     def __init__(self) -> None:
         super().__init__(id="status")
-        self.lines = (Content(""), Content(""))
+        self.lines: tuple[list[Part], list[Part]] = ([], [])
+        self.share = 0.0  # of the steps
 
     def show(self, feed: Feed) -> None:
         """Say how the run is doing, if anything has changed."""
-        lines = (self.progress(feed), Content(self.figures(feed)))
-        if [line.plain for line in lines] != [line.plain for line in self.lines]:
+        lines = (progress(feed), figures(feed))
+        if lines != self.lines:
             self.lines = lines
+            self.share = feed.step / feed.total if feed.total else 0.0
             self.refresh()
 
     def render(self) -> Content:
-        """The two lines."""
-        return Content("\n").join(self.lines)
+        """The two lines, neither longer than there is room."""
+        first, second = (fitting(parts, self.size.width) for parts in self.lines)
+        room = self.size.width - len(GAP.join(part.text for part in first)) - len(GAP)
+        if room >= SHORTEST_BAR:
+            first.insert(2, Part(bar(self.share, min(room, LONGEST_BAR))))
+        lines = [
+            Content(GAP).join(Content.styled(part.text, part.style) for part in parts)
+            for parts in (first, second)
+        ]
+        return Content("\n").join(lines)
 
-    def progress(self, feed: Feed) -> Content:
-        """State, bar and time left."""
-        state = feed.state
-        share = f"{feed.step / feed.total:4.0%}" if feed.total else ""
-        left = feed.seconds_left() if state == "running" else None
-        words = [f"{feed.step}/{feed.total or '?'}", bar(feed.step, feed.total, 24), share]
-        if left is not None:
-            words.append(t("status.left", time=duration(left)))
-        speed = feed.last("tokens_per_second")
-        if math.isfinite(speed):
-            words.append(f"{short(speed)} tok/s")
-        mark = (f"{MARKS[state]} {t(f'state.{state}')}", f"bold {STATE_STYLES[state]}")
-        return Content.assemble(mark, "  ", "  ".join(words))
 
-    def figures(self, feed: Feed) -> str:
-        """The newest numbers."""
-        val = feed.evals["val_loss"]
-        parts = [f"{t('chart.train')} {number_or_dash(feed.last('loss'))}"]
-        if len(val):
-            parts.append(f"{t('chart.val')} {number_or_dash(float(val[-1]))}")
-        known = val[val == val]
-        if len(known):
-            at = int(feed.evals["step"][val == known.min()][0])
-            parts.append(f"{t('status.best')} {number(float(known.min()))}@{at}")
-        parts.append(f"lr {short(feed.last('lr'))}")
-        parts.append(f"|g| {short(feed.last('grad_norm'))}")
-        peak = feed.last("peak_memory")
-        if math.isfinite(peak):
-            limit = feed.started.get("memory_limit")
-            whole = f"/{short(limit, as_bytes=True)}" if isinstance(limit, int) else ""
-            parts.append(f"{t('status.memory')} {short(peak, as_bytes=True)}{whole}")
-        return "  ".join(parts)
+def progress(feed: Feed) -> list[Part]:
+    """State, step, share, time left and speed."""
+    state = feed.state
+    style = f"bold {STATE_STYLES[state]}"
+    parts = [Part(f"{MARKS[state]} {t(f'state.{state}')}", style=style)]
+    parts.append(Part(f"{feed.step}/{feed.total or '?'}"))
+    if feed.total:
+        parts.append(Part(f"{feed.step / feed.total:.0%}", 2))
+    left = feed.seconds_left() if state == "running" else None
+    if left is not None:
+        parts.append(Part(t("status.left", time=duration(left)), 1))
+    speed = feed.last("tokens_per_second")
+    if math.isfinite(speed):
+        parts.append(Part(f"{short(speed)} tok/s", 3))
+    return parts
+
+
+def figures(feed: Feed) -> list[Part]:
+    """The newest numbers; a learner needs the losses most, then rate and memory."""
+    val = feed.evals["val_loss"]
+    parts = [Part(f"{t('chart.train')} {number_or_dash(feed.last('loss'))}")]
+    if len(val):
+        parts.append(Part(f"{t('chart.val')} {number_or_dash(float(val[-1]))}", 1))
+    known = val[val == val]
+    if len(known):
+        at = int(feed.evals["step"][val == known.min()][0])
+        parts.append(Part(f"{t('status.best')} {number(float(known.min()))}@{at}", 5))
+    parts.append(Part(f"lr {short(feed.last('lr'))}", 2))
+    parts.append(Part(f"|g| {short(feed.last('grad_norm'))}", 4))
+    peak = feed.last("peak_memory")
+    if math.isfinite(peak):
+        limit = feed.started.get("memory_limit")
+        whole = f"/{short(limit, as_bytes=True)}" if isinstance(limit, int) else ""
+        parts.append(Part(f"{t('status.memory')} {short(peak, as_bytes=True)}{whole}", 3))
+        if math.isfinite(feed.planned_memory):
+            planned = short(feed.planned_memory, as_bytes=True)
+            parts.append(Part(t("status.planned", size=planned), 6))
+    return parts
 
 
 def number_or_dash(value: float) -> str:

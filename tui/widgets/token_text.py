@@ -11,7 +11,6 @@ from textual.geometry import Size
 from textual.widget import Widget
 
 from mlx_gpt.terminal import visible
-from tui.i18n import t
 from tui.messages import chosen, clickable
 from tui.story import SURPRISE_STYLES, level
 from tui.strand import Piece, Strand
@@ -65,6 +64,7 @@ def wrapped(bits: Sequence[Bit], width: int) -> list[Line]:
         if used and used + size > width:
             lines.append([])
             used = 0
+            word = [unindented(word[0]), *word[1:]]
         for bit in word:
             for part in bit.text.splitlines(keepends=True) or [""]:
                 for character in cut(part.rstrip("\n"), width, used):
@@ -77,6 +77,11 @@ def wrapped(bits: Sequence[Bit], width: int) -> list[Line]:
                     lines.append([])
                     used = 0
     return lines
+
+
+def unindented(bit: Bit) -> Bit:
+    """The first token of a line without the space that parted it from the word before."""
+    return bit._replace(text=bit.text.removeprefix(" ") or bit.text)
 
 
 def cut(text: str, width: int, used: int) -> list[str]:
@@ -140,17 +145,17 @@ class TokenText(Widget, can_focus=True):
         blocks = [self.column(number, width, height) for number in shown]
         if heads:
             blocks = [
-                [self.head(number, width), *block]
+                [self.head(number, width, shown), *block]
                 for number, block in zip(shown, blocks, strict=True)
             ]
         rows = zip(*blocks, strict=True)
         return Content("\n").join([Content("│").join(row) for row in rows])
 
-    def head(self, number: int, width: int) -> Content:
-        """What stands above a sample: its number and seed."""
-        title = (
-            f" {number + 1}/{len(self.strands)} · {t('sample.seed')} {self.strands[number].seed}"
-        )
+    def head(self, number: int, width: int, shown: Sequence[int]) -> Content:
+        """What stands above a sample: its number, and whether there are others beyond the edge."""
+        before = "‹" if number == shown[0] > 0 else " "
+        after = " ›" if number == shown[-1] < len(self.strands) - 1 else ""
+        title = f"{before}{number + 1}/{len(self.strands)}{after}"
         style = "reverse" if number == self.active else "$text-muted"
         return Content.styled(title[:width].ljust(width), style)
 

@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, cast
 
 from textual.content import Content
+from textual.reactive import reactive
 from textual.style import Style
 from textual.widget import Widget
 
@@ -18,6 +19,8 @@ PAGES = ("runs", "train", "sample", "trace", "new")
 class TopBar(Widget):
     """The names of the screens with their keys, and what run they are about."""
 
+    about = reactive("")
+
     def render(self) -> Content:
         """Screens on the left, the run on the right."""
         app = cast("MlxGptApp", self.app)
@@ -31,7 +34,7 @@ class TopBar(Widget):
             tabs.append(Content.styled(label, style))
         left = Content("").join(tabs)
         room = self.size.width - left.cell_length - 1
-        about = visible(app.about())
+        about = visible(self.about)
         if len(about) > room:
             about = "…" + about[len(about) - room + 1 :] if room > 1 else ""
         return Content.assemble(left, " " * max(room - len(about), 0), about)
