@@ -97,7 +97,7 @@ def polynomial(coefficients: Sequence[float], x: mx.array) -> mx.array:
 
 
 class Step(NamedTuple):
-    """A smooth step from 0 to 1: ½ + x P(x²)/Q(x²), x kept within ±limit, where it is exact.
+    """A smooth step from 0 to 1: ½ + x P(x²)/Q(x²) within ±limit, beyond which it stays.
 
     Minimax fits, weighted so that the error is the same everywhere: below 2e-7 in float32.
     """
@@ -107,7 +107,6 @@ class Step(NamedTuple):
     limit: float
 
     def __call__(self, x: mx.array) -> mx.array:
-        x = alone(mx.clip(x, -self.limit, self.limit))
         square = x * x
         return 0.5 + polynomial(self.top, square) * x / polynomial(self.bottom, square)
 
@@ -162,16 +161,17 @@ def exp(x: mx.array) -> mx.array:
 def gated(step: Step, slope: Step, plain: Function) -> Function:
     """x · step(x) with its derivative, where that pays; else the plain form."""
 
-    def forward(x: mx.array) -> mx.array:
-        return x * step(x)
+    def forward(x: mx.array) -> list[mx.array]:
+        within = alone(mx.clip(x, -step.limit, step.limit))
+        return [x * step(within), within]
 
-    def gradient(x: mx.array, cotangent: mx.array, _: mx.array) -> mx.array:
-        return cotangent * slope(x)
+    def gradient(_: mx.array, cotangents: Arrays, outputs: Arrays) -> mx.array:
+        return cotangents[0] * slope(outputs[1])
 
     fused = with_gradient(forward, gradient)
 
     def activation(x: mx.array) -> mx.array:
-        return fused(x) if pays(x) else plain(x)
+        return fused(x)[0] if pays(x) else plain(x)
 
     return activation
 

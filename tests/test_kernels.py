@@ -312,7 +312,7 @@ def test_it_is_the_plain_form_but_for_rounding(function: Function) -> None:
     assert mx.allclose(function(x), fused(function, x), 1e-5, 1e-5)
 
 
-@pytest.mark.parametrize("name", EVERY.keys() - {"cross_entropy"})
+@pytest.mark.parametrize("name", sorted(EVERY.keys() - {"cross_entropy"}))
 def test_in_bfloat16_mlx_itself_computes(name: str) -> None:
     x = mx.array(draw(2, 3, 66, 8)).astype(mx.bfloat16)
     plain, again = EVERY[name](x), fused(EVERY[name], x)

@@ -712,7 +712,7 @@ def test_whether_a_run_is_compiled_is_decided_once_and_kept(
     assert load(a_run("on").config_toml).train.compile == "on"
     assert COMPILING in capsys.readouterr().err
     losses = [
-        [record["loss"] for record in read(a_run(name).metrics) if "loss" in record]
+        [record["val_loss"] for record in read(a_run(name).metrics, "eval")]
         for name in ("mini", "on")
     ]
     assert losses[1] == pytest.approx(losses[0], rel=1e-5)

@@ -333,7 +333,7 @@ async def test_a_long_or_large_run_is_asked_about_once(
     app = MlxGptApp(tmp_path)
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("5")
-        for key, text in (("train.steps", "900000"), ("model.n_layers", "9999")):
+        for key, text in (("train.steps", "900000"), ("train.batch_size", "99999")):
             page_of(pilot).put(key, text)
             await pilot.press("s")
             assert isinstance(app.screen, Confirm)

@@ -520,7 +520,10 @@ def same_text(line: str, strand: Strand) -> bool:
     return answer["prompt"] + answer["text"] == strand.text_at(len(strand.pieces))
 
 
-async def test_a_branch_of_a_later_sample_keeps_its_chance_and_its_command(tmp_path: Path):
+async def test_a_branch_of_a_later_sample_keeps_its_chance_and_its_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("secrets.randbelow", lambda _: 2)
     run = small_run(tmp_path / "runs")
     app = MlxGptApp(tmp_path / "runs", run=run)
     async with app.run_test() as pilot:
@@ -530,6 +533,7 @@ async def test_a_branch_of_a_later_sample_keeps_its_chance_and_its_command(tmp_p
         await pilot.press("i", "a", "b", "enter")
         await settle(pilot)
         before = page.strands[2].prefix(8)
+        assert page.strands[2].pieces[0].id in page.strands[2].pieces[0].ids
         rivals = list(page.strands[2].pieces[0].ids)
         await pilot.press("v", "v", "home", "b")
         await settle(pilot)

@@ -12,7 +12,7 @@ from mlx_gpt.run import Record
 from tui.feed import number
 from tui.inside import array
 
-NAMED = 60  # rivals of a token that can be looked at
+NAMED = 60  # rivals of a token that can be looked at, at least
 ROUNDING = 1e-6  # as in mlx_gpt.sampling: what a sum of probabilities may be off by
 GREEDY_BELOW = 1e-6  # likewise
 
@@ -83,11 +83,12 @@ def piece_of(record: Record, name_of: Callable[[int], str]) -> Piece:
     """A token as the worker or the trainer tells it."""
     if "rivals" in record:
         told_ids, texts, told_ps = record["rivals"]
-        ids, ps, names = np.array(told_ids, int), np.array(told_ps), tuple(texts[:NAMED])
+        ids, ps = np.array(told_ids, int), np.array(told_ps)
+        names = tuple(texts[: named(ids, record)])
         name = str(record.get("name", record["text"]))
     else:
         ids, ps = array(record["ids"]), array(record["ps"]).astype(np.float64)
-        names = tuple(name_of(int(token)) for token in ids[:NAMED])
+        names = tuple(name_of(int(token)) for token in ids[: named(ids, record)])
         name = name_of(int(record["id"]))
     return Piece(
         int(record["id"]),
@@ -99,6 +100,12 @@ def piece_of(record: Record, name_of: Callable[[int], str]) -> Piece:
         names,
         logit=number(record.get("logit")),
     )
+
+
+def named(ids: np.ndarray, record: Record) -> int:
+    """How many of the rivals can be looked at: down to the token that came, if it is one."""
+    places = np.flatnonzero(ids == record["id"])
+    return max(NAMED, int(places[0]) + 1) if len(places) else NAMED
 
 
 def text_of(name: str) -> str:
