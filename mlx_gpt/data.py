@@ -17,7 +17,6 @@ import numpy as np
 from mlx_gpt.config import DataConfig
 from mlx_gpt.corpus import BLOCK, Corpus, Part
 from mlx_gpt.errors import UserError
-from mlx_gpt.language import say
 from mlx_gpt.tokenizer import (
     Report,
     Tokenizer,
@@ -101,7 +100,7 @@ def reported_lines(corpus: Corpus, report: Report) -> Iterator[str]:
     """The lines of a corpus, with word of how far it is read."""
     for part in corpus.parts():
         yield from part.text.split("\n")
-        report(say("reading the text", "leyendo el texto"), part.done, corpus.total)
+        report("reading", part.done, corpus.total)
 
 
 def prepare(
@@ -248,7 +247,6 @@ def write_tokens(
     corpus: Corpus, tokenizer: Tokenizer, file: BinaryIO, dtype: np.dtype, report: Report
 ) -> Facts:
     """Tokenise the corpus into the file, a block of text at a time."""
-    stage = say("tokenising", "tokenizando")
     digest = hashlib.sha256()
     n_bytes, documents, tokens = 0, 0, 1
     file.write(np.array([tokenizer.end_id], dtype).tobytes())
@@ -260,7 +258,7 @@ def write_tokens(
         n_bytes += len(text)
         documents += sum(part.last for part in block)
         tokens += len(ids)
-        report(stage, block[-1].done, corpus.total)
+        report("tokenising", block[-1].done, corpus.total)
     return Facts(
         sources=corpus.sources,
         sha256=digest.hexdigest(),

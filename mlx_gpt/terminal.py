@@ -9,8 +9,14 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
 from mlx_gpt.errors import UserError
+from mlx_gpt.language import say
 
 LINE_SECONDS = 0.2  # between two lines of a stage
+STAGES = {  # of a preparation, in English and Spanish; any other stage is its own words
+    "reading": ("reading the text", "leyendo el texto"),
+    "learning": ("training the tokenizer", "entrenando el tokenizador"),
+    "tokenising": ("tokenising", "tokenizando"),
+}
 FELT = ("Cf", "Zl", "Zp")  # format characters and separators of lines: they act, and are not seen
 
 
@@ -114,7 +120,8 @@ def size(count: float) -> str:
 class Progress:
     """One line on stderr that is rewritten in place; silent when nobody watches.
 
-    With `in_lines` another program reads stderr: each stage is told in lines of its own.
+    With `in_lines` another program reads stderr: each stage is told in lines of its own,
+    by its name, which no language changes.
     """
 
     def __init__(self) -> None:
@@ -139,7 +146,8 @@ class Progress:
             self.drawn_at = time.monotonic()
             print(f"{stage} {share:.0%}", file=sys.stderr, flush=True)
         filled = round(share * 30)
-        self.show(f"{stage} {'█' * filled}{'░' * (30 - filled)} {share:4.0%}", last=done >= total)
+        words = say(*STAGES.get(stage, (stage, stage)))
+        self.show(f"{words} {'█' * filled}{'░' * (30 - filled)} {share:4.0%}", last=done >= total)
 
     def clear(self) -> None:
         """Wipe the line, so that a note can stand in its place."""

@@ -13,7 +13,6 @@ import sentencepiece
 
 from mlx_gpt.config import load, nearest
 from mlx_gpt.errors import UserError
-from mlx_gpt.language import say
 
 Report = Callable[[str, int, int], None]
 
@@ -277,8 +276,7 @@ def train_sentencepiece(
     """Learn pieces from an even sample of the lines; a small text gives fewer than asked."""
     sample = sample_lines(lines)
     check_vocab_size(sample.lines, vocab_size)
-    stage = say("training the tokenizer", "entrenando el tokenizador")
-    report(stage, 0, 1)
+    report("learning", 0, 1)
     model = io.BytesIO()
     sentencepiece.SentencePieceTrainer.train(
         # Without a piece for it, a space would be encoded as the bytes of its symbol.
@@ -301,7 +299,7 @@ def train_sentencepiece(
         num_threads=1,  # is written into the model, whose bytes must not depend on the machine
         minloglevel=2,
     )
-    report(stage, 1, 1)
+    report("learning", 1, 1)
     return SentencePieceTokenizer(model.getvalue())
 
 

@@ -5,7 +5,8 @@ import unicodedata
 
 import pytest
 
-from mlx_gpt.terminal import visible
+from mlx_gpt.language import Language, say
+from mlx_gpt.terminal import Progress, visible
 
 ACTING = {"Cc", "Cf", "Zl", "Zp"}
 
@@ -34,3 +35,14 @@ def test_no_character_acts_on_the_terminal_or_hides():
 )
 def test_what_is_seen_of_a_text(text: str, seen: str):
     assert visible(text) == seen
+
+
+@pytest.mark.parametrize("language", ["en", "es"])
+def test_a_program_reads_the_same_stages_in_every_language(
+    language: Language, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr(say, "language", language)
+    progress = Progress()
+    progress.in_lines = True
+    progress.bar("tokenising", 3, 4)
+    assert capsys.readouterr().err == "tokenising 75%\n"

@@ -22,7 +22,7 @@ import pytest
 
 from mlx_gpt import checkpoint
 from mlx_gpt.cli import main
-from mlx_gpt.commands.train import make_folder
+from mlx_gpt.commands.train import make_folder, resumable
 from mlx_gpt.commands.watch import Watcher
 from mlx_gpt.config import load
 from mlx_gpt.run import Run, Tail, acknowledged, hold_lock, is_alive, read, saved_steps, send, state
@@ -560,6 +560,34 @@ def test_ctrl_c_while_the_text_is_read_leaves_nothing(here: Path) -> None:
     assert process.returncode == 130
     assert "Traceback" not in err
     assert not (here / "runs").exists()
+
+
+@pytest.mark.parametrize(("language", "word"), [("en", "next"), ("es", "ahora")])
+def test_ctrl_c_while_a_run_is_taken_up_says_how_to_go_on(
+    here: Path, language: str, word: str
+) -> None:
+    assert train() == 0
+    (here / "book.txt").unlink()
+    os.mkfifo(here / "book.txt")
+    process = subprocess.Popen(
+        command("--resume", "mini", "--lang", language), stderr=subprocess.PIPE, text=True
+    )
+    try:
+        with (here / "book.txt").open("w"):  # opens once the other side reads
+            process.send_signal(signal.SIGINT)
+            _, err = process.communicate(timeout=60)
+    finally:
+        process.kill()
+    assert process.returncode == 130
+    assert err.splitlines()[-1] == f"{word}: mlx-gpt train --resume mini"
+
+
+def test_ctrl_c_before_the_first_step_says_how_to_go_on(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(KeyboardInterrupt), resumable(Run(here / "elsewhere" / "mini")):
+        raise KeyboardInterrupt
+    assert f"next: mlx-gpt train --resume {here}/elsewhere/mini" in capsys.readouterr().err
 
 
 def test_a_living_training_obeys(here: Path) -> None:

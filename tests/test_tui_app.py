@@ -2,7 +2,6 @@
 
 import os
 import random
-import re
 import subprocess
 import sys
 import time
@@ -18,10 +17,11 @@ from textual.widgets import Input
 from mlx_gpt.errors import UserError
 from mlx_gpt.language import Language, say
 from mlx_gpt.run import Run, append, hold_lock, is_alive
+from mlx_gpt.terminal import STAGES
 from tui.app import MlxGptApp, all_bindings, goes_on
 from tui.command import chosen
 from tui.i18n import t
-from tui.launch import Launch
+from tui.launch import Launch, Stage
 from tui.page import Page
 from tui.screens.dialogs import Reading
 from tui.screens.help import WORDS, key_rows, part_rows, topics, word_rows
@@ -238,14 +238,92 @@ async def test_a_training_that_has_begun_is_taken_in_hand(tmp_path: Path):
         assert app.run_in_hand.name == "begun"
 
 
+async def begin_training(app: MlxGptApp, run: Run) -> None:
+    """A training that was on its way begins now."""
+    launch = app.launch(["mlx-gpt", "--version"])
+    launch.process.wait(60)
+    launch.output.write_text(f'{{"run": "{run.name}", "path": "{run.path}", "pid": 1}}\n')
+    app.tick()
+
+
+@pytest.mark.parametrize(
+    ("page", "keys"),
+    [
+        ("runs", ["1", "slash"]),
+        ("sample", ["3", "i"]),
+        ("trace", ["4", "e"]),
+        ("trace", ["4", "z"]),
+        ("new", ["5", "down", "enter"]),
+        ("runs", ["1", "r"]),
+        ("runs", ["1", "question_mark"]),
+    ],
+)
+async def test_a_training_that_begins_takes_no_page_from_who_types_or_answers(
+    tmp_path: Path, page: str, keys: list[str]
+):
+    app = MlxGptApp(tmp_path, run=made_run(tmp_path, "old"), demo=page in ("sample", "trace"))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await pilot.pause(0.5)
+        await pilot.press(*keys)
+        await pilot.pause(0.5)
+        in_hand, screen, line = app.run_in_hand, app.screen, app.focused
+        assert isinstance(line, Input) or len(app.screen_stack) == 2
+        await begin_training(app, made_run(tmp_path, "begun", end=None))
+        await pilot.pause()
+        assert (app.current_mode, app.screen, app.focused) == (page, screen, line)
+        assert app.run_in_hand == in_hand
+        told = "begun has begun; when you are done here, 2 shows it."
+        assert [note.message for note in app._notifications] == [told]
+        await pilot.press("escape", "escape", "f6")
+        assert app.current_mode == "train"
+        assert app.run_in_hand is not None
+        assert app.run_in_hand.name == "begun"
+
+
+async def test_who_takes_another_run_in_hand_keeps_it(tmp_path: Path):
+    old = made_run(tmp_path, "old")
+    app = MlxGptApp(tmp_path, run=old)
+    async with app.run_test() as pilot:
+        await pilot.press("1", "slash")
+        await begin_training(app, made_run(tmp_path, "begun", end=None))
+        app.attach(old)
+        await pilot.press("1", "2")
+        assert app.run_in_hand == old
+
+
+@pytest.mark.parametrize("language", ["en", "es"])
+async def test_a_preparation_is_told_whole_in_the_language_of_the_moment(
+    tmp_path: Path, language: Language
+):
+    app = MlxGptApp(tmp_path, run=made_run(tmp_path))
+    async with app.run_test(size=(80, 24)) as pilot:
+        launch = app.launch(["mlx-gpt", "--version"])
+        launch.process.wait(60)
+        app.clear_notifications()
+        bar = app.screen.query_one(TopBar)
+        for stage in STAGES:
+            launch.notes.write_text(f"{stage} 99%\n! a note\n{stage} 100%\n! una nota\n", "utf-8")
+            for spoken in ("en", "es", language):
+                say.language = spoken
+                bar.about = app.about()
+                assert bar.about == f"{t(f'stage.{stage}')} 100%"
+                assert bar.render().plain.endswith(f" {bar.about}")
+        launch.notes.write_text("! a note\n", "utf-8")
+        assert app.about() == t("launch.first")
+        app.launches.clear()
+        launch.close()
+        await pilot.pause()
+
+
 def test_a_launch_tells_what_is_being_prepared(tmp_path: Path):
     text = tmp_path / "text.txt"
     text.write_text("uno dos tres cuatro\n" * 200, encoding="utf-8")
     settings = ["train.steps=1", "data.tokenizer=bytes", "model.context_length=16"]
     where = ["--out", str(tmp_path / "runs")]
+    say.language = "es"
     launch = Launch(["mlx-gpt", "train", "mini", str(text), *settings, *where])
     launch.process.wait(120)
-    assert re.search(r"^tokenising 100%$", launch.notes.read_text("utf-8"), re.MULTILINE)
+    assert launch.stage() == Stage("tokenising", 100)
     assert launch.begun().run.path.parent == tmp_path / "runs"
     launch.close()
 
@@ -281,6 +359,25 @@ def test_the_command_refuses_where_there_is_no_terminal():
     )
     assert done.returncode == 2
     assert "tui needs a terminal" in done.stderr
+
+
+def test_the_command_refuses_where_what_it_draws_goes_to_a_file(tmp_path: Path):
+    terminal, inside = os.openpty()
+    with (tmp_path / "notes").open("wb") as notes:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tui.cli", "tui"],
+            cwd=ROOT,
+            stdin=inside,
+            stdout=inside,
+            stderr=notes,
+        )
+        try:
+            assert process.wait(20) == 2
+        finally:
+            process.kill()
+            os.close(terminal)
+            os.close(inside)
+    assert "tui needs a terminal" in (tmp_path / "notes").read_text()
 
 
 STORMS = int(os.environ.get("MLX_GPT_STORMS", "3"))  # a storm takes half a minute

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from made_runs import made_run, text_of
 
-from mlx_gpt.errors import UserError
 from mlx_gpt.language import Language, from_environment, say
 from tui.app import MlxGptApp
 from tui.choices import Choices, choices_path, read_choices, write_choices
@@ -41,13 +40,13 @@ def messages(app: MlxGptApp) -> list[str]:
 )
 def test_what_is_written_is_what_is_read(path: Path, choices: Choices):
     write_choices(path, choices)
-    assert read_choices(path, THEMES) == choices
+    assert read_choices(path, THEMES) == (choices, [])
 
 
 def test_without_a_file_nothing_is_chosen(tmp_path: Path):
     (tmp_path / "file").touch()
-    assert read_choices(tmp_path / "app.toml", THEMES) == Choices()
-    assert read_choices(tmp_path / "file" / "app.toml", THEMES) == Choices()
+    assert read_choices(tmp_path / "app.toml", THEMES) == (Choices(), [])
+    assert read_choices(tmp_path / "file" / "app.toml", THEMES) == (Choices(), [])
 
 
 @pytest.mark.parametrize(
@@ -57,14 +56,22 @@ def test_without_a_file_nothing_is_chosen(tmp_path: Path):
         ('language = "fr"', 'language = "fr" is unknown'),
         ('theme = "nort"', "did you mean nord?"),
         ("theme = 3", "theme = 3 is unknown"),
-        ("marks = []", r"marks = \[\] is unknown"),
+        ("marks = []", "marks = [] is unknown"),
         ("theme = ", "not valid TOML"),
     ],
 )
 def test_a_mistake_in_the_file_is_named(path: Path, line: str, words: str):
     path.write_text(line)
-    with pytest.raises(UserError, match=words):
-        read_choices(path, THEMES)
+    choices, faults = read_choices(path, THEMES)
+    assert choices == Choices()
+    assert [words in fault and str(path) in fault for fault in faults] == [True]
+
+
+def test_one_mistake_costs_no_other_setting(path: Path):
+    path.write_text('language = "fr"\nmarks = "ascii"\nspeed = 3\ntheme = "nord"\n')
+    choices, faults = read_choices(path, THEMES)
+    assert choices == Choices(theme="nord", marks="ascii")
+    assert ["language" in faults[0], "speed" in faults[1]] == [True, True]
 
 
 def test_the_file_lies_beside_the_keymap(tmp_path: Path):
@@ -92,7 +99,7 @@ async def test_the_command_line_goes_before_the_file(tmp_path: Path, path: Path)
     app = MlxGptApp(tmp_path, choices=path, language_is_given=True)
     async with app.run_test():
         assert "1 Runs" in text_of(app.screen)
-    assert read_choices(path, THEMES) == Choices("es")
+    assert read_choices(path, THEMES) == (Choices("es"), [])
 
 
 @pytest.mark.parametrize(
@@ -153,7 +160,7 @@ async def test_a_theme_lasts_whether_a_key_or_the_palette_took_it(tmp_path: Path
         assert not app.current_theme.dark
         assert app.has_class("-light-mode")
         app.theme = "nord"
-    assert read_choices(path, THEMES).theme == "nord"
+    assert read_choices(path, THEMES) == (Choices(theme="nord"), [])
 
 
 async def test_the_marks_of_the_charts_last_and_hold_for_both_pages(tmp_path: Path, path: Path):
@@ -200,7 +207,31 @@ async def test_a_broken_file_is_one_sentence_and_the_next_choice_mends_it(
         assert app.current_theme.dark
         assert [str(path) in message for message in messages(app)] == [True]
         await pilot.press("T")
-    assert read_choices(path, THEMES) == Choices(theme="textual-light")
+    assert read_choices(path, THEMES) == (Choices(theme="textual-light"), [])
+    assert (tmp_path / "app.toml.bak").read_bytes() == b'language = "es"\ntheme = \xff'
+
+
+async def test_the_next_choice_keeps_what_could_be_read(tmp_path: Path, path: Path):
+    path.write_text('language = "es"\ntheme = "norrd"\nmarks = "ascii"\n')
+    app = MlxGptApp(tmp_path, choices=path)
+    async with app.run_test() as pilot:
+        await pilot.pause()
+        assert [f"{path}: theme" in message for message in messages(app)] == [True]
+        await pilot.press("T")
+    made = Choices("es", "textual-light", "ascii")
+    assert read_choices(path, THEMES) == (made, [])
+    assert not (tmp_path / "app.toml.bak").exists()
+
+
+async def test_a_file_of_which_no_copy_can_be_kept_stays(tmp_path: Path, path: Path):
+    path.write_text("theme = ")
+    (tmp_path / "app.toml.bak").mkdir()
+    app = MlxGptApp(tmp_path, choices=path)
+    async with app.run_test() as pilot:
+        await pilot.press("T")
+        await pilot.pause()
+        assert [f"cannot keep a copy of {path}" in said for said in messages(app)] == [True]
+    assert path.read_text() == "theme = "
 
 
 def hinder(tmp_path: Path, how: str) -> Path:

@@ -9,7 +9,7 @@ from made_runs import made_run, text_of
 from mlx_gpt.errors import UserError
 from mlx_gpt.language import say
 from tui.app import MlxGptApp, all_bindings
-from tui.keymap import keymap_path, keymap_text, read_keymap, write_keymap
+from tui.keymap import is_key, keymap_path, keymap_text, read_keymap, write_keymap
 from tui.screens.train import Train
 
 
@@ -81,6 +81,11 @@ def test_a_written_file_changes_nothing_until_it_is_edited(path: Path):
         ('"train.pause" = ""', "give a key"),
         ('"train.pause" = "s"', "the key s is both"),
         ('"train.pause" = "q"', "the key q is both"),
+        ('"train.pause" = "hyper+🙂"', r"train\.pause = 'hyper\+🙂': no key hyper\+🙂"),
+        ('"train.pause" = "ctrl+ñ+"', r"no key ctrl\+ñ\+"),
+        ('"train.pause" = "shift+ctrl+left"', "no key shift"),
+        ('"train.pause" = "escap"', "no key escap; did you mean escape"),
+        ('"train.pause" = "f12,,f11,"', "train.pause = 'f12,,f11,'; give a key"),
         ("x = ", "not valid TOML"),
     ],
 )
@@ -88,6 +93,19 @@ def test_a_mistake_in_the_file_is_named(path: Path, line: str, words: str):
     path.write_text(line)
     with pytest.raises(UserError, match=words):
         read_keymap(path, all_bindings())
+
+
+@pytest.mark.parametrize(
+    "keys", ["ñ", "+", "🙂", "f24", "ctrl+f7", "ctrl+shift+left", "alt+enter", "plus, minus"]
+)
+def test_a_key_that_there_is_may_be_chosen(path: Path, keys: str):
+    path.write_text(f'"trace.into" = "{keys}"')
+    assert read_keymap(path, {"trace": all_bindings()["trace"]}) == {"trace.into": keys}
+
+
+def test_every_key_of_the_app_is_one():
+    bindings = [binding for found in all_bindings().values() for binding in found]
+    assert [each.key for each in bindings if not all(map(is_key, each.key.split(",")))] == []
 
 
 def test_a_file_is_not_overwritten(path: Path):

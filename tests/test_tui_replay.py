@@ -7,14 +7,17 @@ from pathlib import Path
 import pytest
 from made_runs import made_run, text_of
 
+from mlx_gpt.errors import UserError
 from mlx_gpt.language import Language, say
 from mlx_gpt.run import is_alive, read, read_metrics, send, state
 from tui.app import MlxGptApp
 from tui.recorded import Recorded, recorded_prompts
 from tui.replay import RECORDING, SPEEDS, Replay, moments
 from tui.screens.runs import Runs
+from tui.screens.trace import Trace
 from tui.screens.train import Train
 from tui.tour import STATIONS, station_text
+from tui.views import VIEWS
 from tui.widgets.prompt import Prompt
 from tui.widgets.tour_bar import TourBar
 from tui.worker import ask
@@ -245,6 +248,47 @@ async def test_the_demo_offers_what_it_can_answer(tmp_path: Path, monkeypatch: p
     assert 0 < len(offered) < 10
     for each in offered:
         await ask(client, "trace", prompt=recorded_prompts()[0], **{"break": each["name"]})
+
+
+async def test_the_demo_offers_no_key_of_the_trace_that_was_not_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(say, "language", "en")
+    app = MlxGptApp(tmp_path, demo=True)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("4")
+        await app.workers.wait_for_complete()
+        page = app.screen
+        assert isinstance(page, Trace)
+        assert page.walk is not None
+        assert "zero it" not in text_of(page)
+        page.walk.go("blocks.0.attn_out")
+        page.stepped()
+        await pilot.pause()
+        assert "zero it" in text_of(page)
+        seen = []
+        for _ in VIEWS:
+            await pilot.press("v")
+            await app.workers.wait_for_complete()
+            seen.append(page.views.name)
+        assert set(seen) == set(VIEWS) - {"gradients"}
+        assert not page.inquiry.faults
+        await pilot.press("r", "g")
+        assert page.views.name == "row"
+        await pilot.press("o")
+        await app.workers.wait_for_complete()
+        assert page.inquiry.first == "blocks.0.attn_out"
+        await pilot.press("x", "l")
+        assert page.views.name == "row"
+
+
+async def test_the_recording_says_what_was_not_recorded(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(say, "language", "en")
+    client = Recorded(pace=0)
+    with pytest.raises(UserError, match="this was not recorded"):
+        await ask(client, "gradients", prompt=recorded_prompts()[0])
+    with pytest.raises(UserError, match="It answers to: “Once"):
+        await ask(client, "trace", prompt="another")
 
 
 def test_the_demo_needs_no_mlx():

@@ -117,12 +117,12 @@ def test_the_whole_story(tmux: Tmux):
 
     tmux.press("X")
     tmux.wait(lambda: not is_alive(run), "the end of the training")
-    tmux.wait_for("○ interrupted")
+    tmux.wait_for("■ stopped")
     assert "R resume" in tmux.shown()
     tmux.press("R")
     tmux.wait_for("● running")
     tmux.press("X")
-    tmux.wait_for("○ interrupted")
+    tmux.wait_for("■ stopped")
     tmux.press("q")
     tmux.wait(lambda: "1 Runs" not in tmux.shown(), "the end of the app")
 

@@ -691,7 +691,7 @@ def test_every_kind_of_row_has_its_place_in_our_source(kind: str):
 async def test_rope_is_seen_to_turn_a_pair_of_dimensions(tmp_path: Path):
     run = small_run(tmp_path / "runs", steps=(10,))
     app = MlxGptApp(tmp_path / "runs", run=run)
-    async with app.run_test(size=(120, 40)) as pilot:
+    async with app.run_test(size=(160, 48)) as pilot:
         page = await opened(pilot)
         walk_of(page).go("blocks.0.k_rot")
         await pilot.press("d")
@@ -707,6 +707,21 @@ async def test_rope_is_seen_to_turn_a_pair_of_dimensions(tmp_path: Path):
         turned = complex(*numbers[:2]) * complex(np.cos(angle), np.sin(angle))
         assert abs(turned - complex(*numbers[2:])) < 0.02
         assert f"{np.degrees(angle) % 360:5.1f}°" in line
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
+async def test_no_row_of_a_view_is_wider_than_its_pane(tmp_path: Path, size: tuple[int, int]):
+    run = small_run(tmp_path / "runs", steps=(10,))
+    app = MlxGptApp(tmp_path / "runs", run=run)
+    async with app.run_test(size=size) as pilot:
+        page = await opened(pilot)
+        walk_of(page).go("blocks.0.k_rot")
+        for view in ("rope", "gradients", "cone"):
+            page.action_look(view)
+            await settle(pilot)
+            room = page.query_one("#view", Pane).scrollable_content_region.width
+            rows = pane(page).splitlines()[3:-1]  # without what is said in sentences
+            assert max(len(row.rstrip()) for row in rows) <= room
 
 
 async def test_what_comes_next_stands_beside_what_came_without_the_change(tmp_path: Path):

@@ -277,10 +277,10 @@ async def test_a_training_on_its_way_tells_how_far_it_is(tmp_path: Path):
     async with app.run_test() as pilot:
         page = page_of(pilot)
         launch = app.launch(["mlx-gpt", "--version"])
-        launch.notes.write_text("reading the text 40%\n", encoding="utf-8")
+        launch.notes.write_text("reading 40%\n", encoding="utf-8")
         page.tick()
-        assert "being prepared: reading the text 40%" in advice(page)
-        assert app.about() == "reading the text 40%"
+        assert "being prepared: reading 40%" in advice(page)
+        assert app.about() == "reading 40%"
         assert app.launch(["mlx-gpt", "--version"]) is launch
         assert app.launches == [launch]
         launch.process.wait(60)
@@ -306,6 +306,16 @@ async def test_outliers_are_left_out_of_every_chart_but_those_that_are_set(tmp_p
         }
         await pilot.press("g")
         assert main_chart(page).look.robust is False
+
+
+async def test_beside_the_status_no_older_learning_rate_is_told(tmp_path: Path):
+    run = made_run(tmp_path)
+    async with app_for(run).run_test(size=(160, 48)) as pilot:
+        page = page_of(pilot)
+        assert "learning rate" in text_of(page)
+        assert "set to" not in text_of(page)
+        await pilot.press("left")
+        assert "learning rate  set to " in text_of(page)
 
 
 async def test_the_title_tells_step_smoothing_and_units(tmp_path: Path):

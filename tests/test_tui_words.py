@@ -19,7 +19,7 @@ TUI = Path(__file__).parent.parent / "tui"
 # Keys that are put together while the app runs.
 FAMILIES = (
     r"(key|keyboard|tip|help|page|state|column|metric|curve|event|advice|new|reference"
-    r"|finish|view|part|topic|word|gloss|tour|group|axis)\."
+    r"|finish|view|part|topic|word|gloss|tour|group|axis|stage)\."
 )
 
 

@@ -24,7 +24,7 @@ How it hangs together, for whoever adds a part:
 
 import shlex
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -34,6 +34,7 @@ from textual.command import CommandPalette
 from textual.dom import DOMNode
 from textual.notifications import Notify
 from textual.screen import Screen
+from textual.widgets import Input
 
 from mlx_gpt.errors import UserError
 from mlx_gpt.language import say
@@ -155,6 +156,7 @@ class MlxGptApp(App[None]):
         self.model = model  # what the Sample and Trace pages load: a run, a preset, a path
         self.feeds: dict[Path, Feed] = {}
         self.launches: list[Launch] = []
+        self.unseen: Run | None = None  # began while something was typed or asked
         self.sent: set[str] = set()  # ids of the commands from here
         self.replay: Replay | None = None
         self.station: int | None = None  # of the guided tour
@@ -193,10 +195,8 @@ class MlxGptApp(App[None]):
         """What was chosen another time; a language given on the command line goes before."""
         if self.choices_path is None:
             return
-        try:
-            self.choices = read_choices(self.choices_path, self.available_themes)
-        except UserError as error:
-            self.faults.append(str(error))
+        self.choices, faults = read_choices(self.choices_path, self.available_themes)
+        self.faults += faults
         if self.choices.language and not language_is_given:
             say.language = self.choices.language
         if self.choices.theme:
@@ -256,6 +256,12 @@ class MlxGptApp(App[None]):
 
         return recorded_prompts() if self.replaying else ()
 
+    def is_answered(self, do: str, fields: Mapping[str, object]) -> bool:
+        """Whether a kind of question about a pass has an answer: a recording has not all."""
+        from tui.recorded import is_answered
+
+        return not self.replaying or is_answered(do, fields)
+
     def is_recorded(self, run: Run) -> bool:
         """Whether a run is the one that is replayed."""
         return self.replay is not None and run.path == self.replay.run.path
@@ -278,7 +284,7 @@ class MlxGptApp(App[None]):
 
     def attach(self, run: Run) -> None:
         """Take a run in hand and watch it; it is also the model to talk to."""
-        self.run_in_hand, self.model = run, None
+        self.run_in_hand, self.model, self.unseen = run, None, None
         self.action_page("train")
 
     def about(self) -> str:
@@ -338,7 +344,10 @@ class MlxGptApp(App[None]):
 
     def preparing(self) -> str:
         """What the newest training on its way is doing; empty where there is none."""
-        return (self.launches[-1].stage() or t("launch.first")) if self.launches else ""
+        if not self.launches:
+            return ""
+        stage = self.launches[-1].stage()
+        return f"{t(f'stage.{stage.name}')} {stage.percent}%" if stage else t("launch.first")
 
     def tend_launches(self) -> None:
         """Take in hand what has begun, and say what was refused."""
@@ -346,12 +355,23 @@ class MlxGptApp(App[None]):
             self.launches.remove(launch)
             try:
                 run, pid = launch.begun()
-                self.attach(run)
+                self.welcome(run)
                 if self.awake:
                     keep_awake(pid)
             except UserError as error:
                 self.notify(visible(str(error)), severity="error", timeout=15, markup=False)
             launch.close()
+
+    def welcome(self, run: Run) -> None:
+        """Watch a run that has begun; what is being typed or asked keeps its page."""
+        if len(self.screen_stack) == 1 and not isinstance(self.focused, Input):
+            self.attach(run)
+            return
+        self.unseen = run
+        page = self.page_on_top()
+        press = page.key_of("app.train") if page else ""
+        told = t("launch.unseen", name=visible(run.name), press=press)
+        self.notify(told, timeout=15, markup=False)
 
     def action_built_in(self) -> None:
         """Train the built-in stories."""
@@ -423,6 +443,8 @@ class MlxGptApp(App[None]):
     def forget(self, run: Run) -> None:
         """Let go of a run that is no more."""
         self.feeds.pop(run.path.absolute(), None)
+        if self.unseen is not None and self.unseen.path == run.path:
+            self.unseen = None
         if self.run_in_hand is not None and self.run_in_hand.path == run.path:
             self.run_in_hand = newest_run(self.root)
 
@@ -463,6 +485,8 @@ class MlxGptApp(App[None]):
         """Go to a page."""
         if len(self.screen_stack) > 1:
             return
+        if name == "train" and self.unseen is not None:
+            self.run_in_hand, self.model, self.unseen = self.unseen, None, None
         self.switch_mode(name)
 
     def action_help(self) -> None:

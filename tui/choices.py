@@ -5,7 +5,8 @@ A choice that was never made does not stand there: the system decides then.
 
 import contextlib
 import os
-from collections.abc import Collection
+import shutil
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,24 +30,50 @@ def choices_path() -> Path:
     return keymap_path().with_name("app.toml")
 
 
-def read_choices(path: Path, themes: Collection[str]) -> Choices:
-    """The choices in a file; none where there is no file, UserError where it is broken."""
+def read_choices(path: Path, themes: Collection[str]) -> tuple[Choices, list[str]]:
+    """The choices in a file that can be read, and a sentence about each that cannot."""
     if not lies_at(path):
-        return Choices()
+        return Choices(), []
+    try:
+        table = read_toml(path)
+    except UserError as error:
+        return Choices(), [f"{error}; the next choice keeps a copy of it, {copy_of(path).name}"]
     possible = {"language": ("en", "es"), "theme": themes, "marks": MARKS}
-    table = read_toml(path)
-    for name, value in table.items():
-        if name not in possible:
-            raise UserError(f"{path}: no setting {name}{nearest(name, possible)}")
-        if not isinstance(value, str) or value not in possible[name]:
-            raise UserError(
-                f"{path}: {name} = {shown(value)} is unknown{nearest(str(value), possible[name])}"
-            )
-    return Choices(**table)
+    faults = {name: fault(name, value, possible) for name, value in table.items()}
+    sound = {name: value for name, value in table.items() if not faults[name]}
+    return Choices(**sound), [f"{path}: {words}" for words in faults.values() if words]
+
+
+def fault(name: str, value: object, possible: Mapping[str, Collection[str]]) -> str:
+    """What is wrong with a setting; nothing where it is sound."""
+    if name not in possible:
+        return f"no setting {name}{nearest(name, possible)}"
+    if not isinstance(value, str) or value not in possible[name]:
+        return f"{name} = {shown(value)} is unknown{nearest(str(value), possible[name])}"
+    return ""
+
+
+def copy_of(path: Path) -> Path:
+    """Where a file that cannot be read is kept."""
+    return path.with_name(f"{path.name}.bak")
+
+
+def keep_copy(path: Path) -> None:
+    """Copy a file that is no TOML before it is written anew."""
+    if not lies_at(path):
+        return
+    try:
+        read_toml(path)
+    except UserError:
+        try:
+            shutil.copyfile(path, copy_of(path))
+        except OSError as error:
+            raise UserError(f"cannot keep a copy of {path}: {error.strerror}") from error
 
 
 def write_choices(path: Path, choices: Choices) -> None:
     """Keep the choices that were made."""
+    keep_copy(path)
     made = {name: value for name, value in choices._asdict().items() if value is not None}
     keep(path, "".join(f"{name} = {shown(value)}\n" for name, value in made.items()), "choices")
 

@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
     """Open the app; at its end, say which trainings go on."""
     if args.json:
         raise UserError("tui is for people and has no --json; scripts read mlx-gpt runs --json")
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
         raise UserError("tui needs a terminal; without one use mlx-gpt runs and mlx-gpt train")
     try:
         from tui.app import MlxGptApp, goes_on

@@ -29,7 +29,12 @@ def mean_figure(feed: Feed, metric: str, weight: float) -> Figure:
 
 def rate_figure(feed: Feed, metric: str, _: float) -> Figure:
     """A metric that is set, not measured."""
-    return Figure("", (Series(t("chart.now"), "train", feed.steps["step"], feed.steps[metric]),))
+    return Figure("", (Series(t("chart.set"), "train", feed.steps["step"], feed.steps[metric]),))
+
+
+def untold(shown: Figure) -> Figure:
+    """A figure whose title tells no values."""
+    return shown._replace(series=tuple(each._replace(name="") for each in shown.series))
 
 
 def loss_figure(feed: Feed, metric: str, weight: float) -> Figure:

@@ -226,7 +226,7 @@ def account_text(record: Record, piece: Piece, width: int) -> Content:
     """A logit as the sum of what each part pays in."""
     entries = record["entries"]
     largest = max((abs(entry["amount"]) for entry in entries), default=0.0) or 1.0
-    room = max(width - NAME_WIDTH - 13, 4)  # a scrollbar may come
+    room = max(width - NAME_WIDTH - 12, 4)
     token = signs(piece(record["token"]))
     lines = [Content(t("account.what", token=token, position=record["position"])), Content("")]
     for entry in entries:

@@ -9,9 +9,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from textual.binding import Binding
+from textual.keys import REPLACED_KEYS, Keys, key_to_character
 
 from mlx_gpt.config import nearest, read_toml
 from mlx_gpt.errors import UserError
+
+MODIFIERS = ("alt", "ctrl", "shift", "super")  # in the order of their names, as terminals are read
+NAMES = {key.value.rpartition("+")[2] for key in Keys if not key.value.startswith("<")}
 
 
 def bind(
@@ -49,10 +53,25 @@ def read_keymap(path: Path, screens: Mapping[str, Iterable[Binding]]) -> dict[st
         if name not in known:
             ids = [binding_id for binding_id in known if binding_id]
             raise UserError(f"{path}: no key binding {name}{nearest(name, ids)}")
-        if not isinstance(keys, str) or not keys.strip():
+        if not isinstance(keys, str) or not all(key.strip() for key in keys.split(",")):
             raise UserError(f'{path}: {name} = {keys!r}; give a key, as in "{name}" = "f7"')
+        for key in map(str.strip, keys.split(",")):
+            if not is_key(key):
+                raise UserError(f"{path}: {name} = {keys!r}: no key {key}{nearest(key, NAMES)}")
     check_clashes(path, table, screens)
     return table
+
+
+def is_key(name: str) -> bool:
+    """Whether a key has that name: a printable character or a word, perhaps with modifiers."""
+    if len(name) == 1:
+        return name.isprintable()
+    *modifiers, key = name.split("+")
+    if modifiers != [each for each in MODIFIERS if each in modifiers]:
+        return False
+    if len(key) == 1:
+        return key.isalnum()
+    return key in NAMES or key in REPLACED_KEYS or key_to_character(key) is not None
 
 
 def check_clashes(

@@ -1,6 +1,7 @@
 """Starting trainings: processes of their own, which outlive the app."""
 
 import json
+import re
 import shlex
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from typing import NamedTuple
 from mlx_gpt.errors import UserError
 from mlx_gpt.language import say
 from mlx_gpt.run import Run, new_run_name
+from mlx_gpt.terminal import STAGES
 
 
 def shell(words: Sequence[str]) -> str:
@@ -40,6 +42,13 @@ def again_words(run: Run, root: Path) -> list[str]:
     """The command that trains a run once more from its start, under the next name that is free."""
     name = new_run_name(root, run.name)
     return at_root(root, ["mlx-gpt", "train", str(run.config_toml), "--name", name])
+
+
+class Stage(NamedTuple):
+    """What a training that prepares is doing, by a name of `STAGES`, and how much of it is done."""
+
+    name: str
+    percent: int
 
 
 class Begun(NamedTuple):
@@ -74,10 +83,15 @@ class Launch:
         """Whether the training has begun or has been refused."""
         return self.process.poll() is not None
 
-    def stage(self) -> str:
-        """The last thing the process said while it prepares."""
-        lines = self.notes.read_text("utf-8", "replace").splitlines()
-        return lines[-1] if lines else ""
+    def noted(self) -> list[str]:
+        """The lines that the process wrote for people."""
+        return self.notes.read_text("utf-8", "replace").splitlines()
+
+    def stage(self) -> Stage | None:
+        """The newest stage that the process told; None before the first."""
+        told = (re.fullmatch(r"(\w+) (\d+)%", line) for line in reversed(self.noted()))
+        stages = (Stage(each[1], int(each[2])) for each in told if each and each[1] in STAGES)
+        return next(stages, None)
 
     def begun(self) -> Begun:
         """The training that has begun; UserError with the reason where none has."""
@@ -85,7 +99,8 @@ class Launch:
         try:
             answer = json.loads(said[-1])
         except (IndexError, ValueError):
-            raise UserError(self.stage() or "the training ended before it began") from None
+            last = "".join(self.noted()[-1:])
+            raise UserError(last or "the training ended before it began") from None
         if "error" in answer:
             raise UserError(answer["error"])
         return Begun(Run(Path(answer["path"])), int(answer["pid"]))

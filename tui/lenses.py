@@ -13,6 +13,9 @@ from tui.inspect import bar_of, figure, fitted, signs
 from tui.listing import Listing
 
 NAME_WIDTH = 10
+WEIGHT_WIDTH = 18
+HEAD_WIDTH = 12  # of a position and an angle
+PIECE_WIDTHS = (4, 7)  # of a token's name beside figures: at least, at most
 GUESSES = 12
 
 
@@ -44,8 +47,16 @@ class Turn(NamedTuple):
         return self.base ** (-2 * self.pair / self.d_rope)
 
 
-def rope_text(before: np.ndarray, after: np.ndarray, turn: Turn, tokens: Sequence[str]) -> Content:
+def rope_text(
+    before: np.ndarray, after: np.ndarray, turn: Turn, tokens: Sequence[str], width: int
+) -> Content:
     """A pair of dimensions (T, 2) of one head before and after its turn, position by position."""
+    least, most = PIECE_WIDTHS
+    texts = turned_texts(before, after, 2)
+    room = width - HEAD_WIDTH - max(map(len, texts))
+    if room < least:
+        texts = turned_texts(before, after, 1)
+        room = width - HEAD_WIDTH - max(map(len, texts))
     lines = [
         Content(t("rope.what", pair=turn.pair, other=turn.pair + turn.d_rope // 2)),
         Content.styled(t("rope.speed", speed=f"{turn.speed:.4g}"), "$text-muted"),
@@ -53,17 +64,16 @@ def rope_text(before: np.ndarray, after: np.ndarray, turn: Turn, tokens: Sequenc
     ]
     for position, token in enumerate(tokens):
         angle = np.degrees(position * turn.speed) % 360
-        x, y = before[position]
-        x_new, y_new = after[position]
-        name = fitted(signs(token), NAME_WIDTH - 3)
-        head = f"{position:>3} {name} {angle:5.1f}°"
-        lines.append(
-            Content.assemble(
-                (f"{head} ", "$text-muted"),
-                f"({x:+.2f} {y:+.2f}) → ({x_new:+.2f} {y_new:+.2f})",
-            )
-        )
+        name = fitted(signs(token), min(max(room, least), most))
+        head = f"{position:>3} {name} {angle:5.1f}° "
+        lines.append(Content.assemble((head, "$text-muted"), texts[position]))
     return Content("\n").join(lines)
+
+
+def turned_texts(before: np.ndarray, after: np.ndarray, digits: int) -> list[str]:
+    """Each pair of numbers before and after its turn, with so many digits."""
+    pairs = ([f"({x:+.{digits}f} {y:+.{digits}f})" for x, y in each] for each in (before, after))
+    return [f"{old} → {new}" for old, new in zip(*pairs, strict=True)]
 
 
 def shares_of(logits: np.ndarray) -> np.ndarray:
@@ -107,15 +117,16 @@ def gradient_text(record: Record, here: str, width: int) -> Content:
         bar = (bar_of(norm / longest, room), "$accent")
         lines.append(Content.assemble(f"{fitted(name, NAME_WIDTH)} {figure(norm):>9} ", bar))
         if name == here:
-            lines += [inner_line(each) for each in parts]
+            lines += [inner_line(each, width) for each in parts]
     return Content("\n").join([*lines, Content.styled(t("gradients.note"), "$text-muted")])
 
 
-def inner_line(part: Mapping[str, Any]) -> Content:
+def inner_line(part: Mapping[str, Any], width: int) -> Content:
     """A weight: the length of its gradient, and as a share of its own length."""
-    name = ".".join(part["name"].split(".")[2:]) or part["name"]
+    name = ".".join(part["name"].split(".")[-2:])  # the layer and what it is: enough in a block
     share = figure(part["norm"] / part["weight"]) if part["norm"] and part["weight"] else "–"
-    words = f"  {fitted(name, 28)} {figure(part['norm']):>9}  {share}"
+    figures = f" {figure(part['norm']):>9}  {share:<9}"
+    words = f"  {fitted(name, min(WEIGHT_WIDTH, max(width - 2 - len(figures), 4)))}{figures}"
     return Content.styled(words, "$text-muted")
 
 

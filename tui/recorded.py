@@ -17,6 +17,7 @@ from tui.i18n import t
 
 ANSWERS = Path(__file__).parent / "demo" / "answers.json.gz"
 VOLATILE = ("seed", "settings", "top", "n", "first", "root", "checkpoint", "model", "lens")
+PASS = ("prompt", "break", "edits")  # what tells one forward pass from another
 TOKEN_SECONDS = 0.02
 
 
@@ -55,6 +56,33 @@ def recorded_prompts() -> tuple[str, ...]:
     return read_recording(ANSWERS).prompts
 
 
+def pass_of(fields: Mapping[str, Any]) -> str:
+    """What tells the pass that a request is about from another."""
+    return key_of("pass", {name: fields.get(name) for name in PASS})
+
+
+@cache
+def recorded_kinds() -> Mapping[str, frozenset[str]]:
+    """The kinds of requests that the recording answers about each pass."""
+    kinds: dict[str, set[str]] = {}
+    for do, fields in map(json.loads, read_recording(ANSWERS).answers):
+        kinds.setdefault(pass_of(fields), set()).add(do)
+    return {given: frozenset(found) for given, found in kinds.items()}
+
+
+def is_answered(do: str, fields: Mapping[str, Any]) -> bool:
+    """Whether the recording answers any request of a kind about a pass."""
+    return do in recorded_kinds().get(pass_of(fields), ())
+
+
+def miss(recording: Recording, fields: Mapping[str, Any]) -> UserError:
+    """The refusal of what was not recorded: a prompt, or something else about a known one."""
+    if not fields.get("ids") and fields.get("prompt") in (None, *recording.prompts):
+        return UserError(t("recorded.absent"))
+    prompts = " · ".join(f"“{prompt}”" for prompt in recording.prompts)
+    return UserError(t("recorded.unknown", prompts=prompts))
+
+
 class Recorded:
     """A client that answers from the recording."""
 
@@ -67,8 +95,7 @@ class Recorded:
         self.recording = self.recording or read_recording(self.path)
         found = self.recording.answers.get(key_of(do, fields))
         if found is None:
-            prompts = " · ".join(f"“{prompt}”" for prompt in self.recording.prompts)
-            raise UserError(t("recorded.unknown", prompts=prompts))
+            raise miss(self.recording, fields)
         n = int(fields.get("n") or 1)
         ways = {key.get("break") for do, key in map(json.loads, self.recording.answers)}
         for record in found:

@@ -36,7 +36,18 @@ VIEWS = (
     "source",
     "labs",
 )
+ASKS = {
+    "values": "value",
+    "attention": "attention",
+    "lens": "lens",
+    "cone": "cone",
+    "account": "account",
+    "next": "value",
+    "rope": "value",
+    "gradients": "gradients",
+}  # the views that ask, and what kind of question
 TABLES = ("values", "attention")
+BAR = 1
 SHARES = ("weights", "probs")
 ROTATED = ("q_rot", "k_rot")
 
@@ -47,6 +58,11 @@ class Room(NamedTuple):
     width: int
     height: int
     colour: bool
+
+    @property
+    def line(self) -> int:
+        """The columns of a line of text, beside the scrollbar that may come."""
+        return self.width - BAR
 
 
 class Views:
@@ -150,10 +166,10 @@ class Views:
         if self.name == "gradients":
             answer = self.answer("gradients", {})
             here = t("part.block", layer=walk.node.layer) if walk.node.layer is not None else ""
-            shown = self.waiting() if answer is None else gradient_text(answer, here, room.width)
+            shown = self.waiting() if answer is None else gradient_text(answer, here, room.line)
             return name, shown
         answer = self.answer(self.name, {"position": self.place})
-        return name, self.waiting() if answer is None else self.told(answer, room.width)
+        return name, self.waiting() if answer is None else self.told(answer, room.line)
 
     def told(self, answer: Record, width: int) -> Content:
         """The text of a view of one position."""
@@ -190,7 +206,8 @@ class Views:
         before, after = (numbers[0, head][:, pair] for numbers in answers)
         tokens = [self.inquiry.label(place) for place in range(len(before))]
         place = t("attention.place", layer=row.layer, head=head, heads=row.shape[1])
-        return f"{name} · {row.kind} · {place}", rope_text(before, after, turn, tokens)
+        shown = rope_text(before, after, turn, tokens, room.line)
+        return f"{name} · {row.kind} · {place}", shown
 
     def base(self) -> float:
         """The base of RoPE's frequencies."""

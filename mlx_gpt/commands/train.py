@@ -10,14 +10,14 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from mlx_gpt import checkpoint, device, terminal
 from mlx_gpt.commands.models import model_names
 from mlx_gpt.commands.start import find_start, fitted, keep_start, read_start, start_config
-from mlx_gpt.commands.watch import Watcher
+from mlx_gpt.commands.watch import Watcher, called
 from mlx_gpt.config import (
     Config,
     DataConfig,
@@ -372,7 +372,8 @@ def resume(args: argparse.Namespace) -> tuple[Run, Config, Tokens, Tokenizer]:
     config = resumed_config(run, overrides, args)
     bytewise = config.data.tokenizer == "bytes"
     tokenizer = ByteTokenizer() if bytewise else tokenizer_in(run.path)
-    tokens = tokenise(config, tokenizer)
+    with resumable(run):
+        tokens = tokenise(config, tokenizer)
     recorded = recorded_facts(run)
     if recorded.get("tokenizer_sha256") != tokenizer.fingerprint:
         raise UserError(
@@ -385,6 +386,16 @@ def resume(args: argparse.Namespace) -> tuple[Run, Config, Tokens, Tokenizer]:
             "bring the old text back, or start a new run"
         )
     return run, config, tokens, tokenizer
+
+
+@contextlib.contextmanager
+def resumable(run: Run) -> Iterator[None]:
+    """Interrupted before its training answers to signals, a run says how to go on with it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        terminal.note(say("next: ", "ahora: ") + f"mlx-gpt train --resume {called(run.path)}")
+        raise
 
 
 def recorded_facts(run: Run) -> Record:
@@ -539,7 +550,7 @@ def run(args: argparse.Namespace) -> int:
     run, config, tokens, tokenizer = begin(args) if args.resume is None else resume(args)
     if args.detach:
         return detach(run, args)
-    with hold_lock(run):
+    with resumable(run), hold_lock(run):
         session, notes = open_session(run, config, tokens, tokenizer)
         for line in notes:
             terminal.note(line)

@@ -63,11 +63,8 @@ class Watcher:
         return "✗" if self.plan and self.plan.breaks else " "
 
     def name(self) -> str:
-        """What to call the run by: its name will do where runs lie by default."""
-        if self.plan is None:
-            return ""
-        in_runs = Path(self.plan.path) == Path("runs") / self.plan.run
-        return shlex.quote(self.plan.run if in_runs else self.plan.path)
+        """What to call the run by."""
+        return called(Path(self.plan.path)) if self.plan else ""
 
     def progress(self, event: Progress) -> None:
         """The line that is rewritten; where nobody watches, a line now and then."""
@@ -155,6 +152,11 @@ def probe_text(event: Probe, mark: str) -> str:
     """A sample on one line after a mark, its prompt apart."""
     text = terminal.visible(event.text).replace("\n", "⏎")
     return f"{mark} {terminal.visible(event.prompt)}│{text}"
+
+
+def called(path: Path) -> str:
+    """What to call a run by: its name will do where runs lie by default."""
+    return shlex.quote(path.name if path == Path("runs") / path.name else str(path))
 
 
 def finished_text(event: Finished, name: str) -> str:

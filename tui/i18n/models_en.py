@@ -20,6 +20,7 @@ EN = {
     "inside.loading": "The model is being loaded.",
     "trainer.gone": "The trainer of {name} has ended.",
     "recorded.missing": "The recording {path} is missing or damaged; install mlx-gpt again.",
+    "recorded.absent": "This is a recording, and this was not recorded.",
     "recorded.unknown": (
         "This is a recording. It answers to: {prompts}. For prompts of your own train a model: "
         "press 1, then b."

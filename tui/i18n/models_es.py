@@ -22,6 +22,7 @@ ES = {
     "inside.loading": "Se está cargando el modelo.",
     "trainer.gone": "El entrenador de {name} ha terminado.",
     "recorded.missing": "La grabación {path} falta o está dañada; instala mlx-gpt otra vez.",
+    "recorded.absent": "Esto es una grabación, y esto no se grabó.",
     "recorded.unknown": (
         "Esto es una grabación. Responde a: {prompts}. Para textos propios entrena un modelo: "
         "pulsa 1 y luego b."

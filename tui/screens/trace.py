@@ -33,7 +33,7 @@ from tui.page import WIDE, Page
 from tui.quiz import Quiz
 from tui.screens.pick import Item, Pick
 from tui.trainer import Trainer
-from tui.views import TABLES, VIEWS, Room, Views
+from tui.views import ASKS, TABLES, VIEWS, Room, Views
 from tui.walk import Walk
 from tui.widgets.pane import Pane
 from tui.widgets.prompt import Answer, Prompt
@@ -216,6 +216,7 @@ class Trace(Page):
             walk.open.update(i for i, node in enumerate(walk.nodes) if node.label == "block")
         self.walk = walk
         self.views.settle()
+        self.refresh_bindings()
         if self.inquiry.first and self.inquiry.change is None:
             walk.go(self.inquiry.first)
         if self.inquiry.loaded and self.inquiry.loaded.notes:
@@ -362,6 +363,7 @@ class Trace(Page):
         self.views.grid.leave()
         if self.quiz.on:
             self.ask_shape()
+        self.refresh_bindings()
         self.draw()
 
     def action_step(self, move: int) -> None:
@@ -408,8 +410,9 @@ class Trace(Page):
     # Actions: views
 
     def action_view(self, move: int) -> None:
-        """The next view."""
-        self.action_look(VIEWS[(VIEWS.index(self.views.name) + move) % len(VIEWS)])
+        """The next view that has an answer."""
+        views = [view for view in VIEWS if view == self.views.name or self.offers(view)]
+        self.action_look(views[(views.index(self.views.name) + move) % len(views)])
 
     def action_look(self, view: str) -> None:
         """One of the views."""
@@ -495,8 +498,12 @@ class Trace(Page):
         """Set to zero what the cursor stands on: a row, a part, or the head that is looked at."""
         if self.walk is None or self.busy:
             return
-        edits = dict.fromkeys([*self.inquiry.given.edits, *self.edits_here(self.walk)])
-        self.start(self.inquiry.given._replace(edits=tuple(edits)), self.sound())
+        self.start(self.knocked_out(self.walk), self.sound())
+
+    def knocked_out(self, walk: Walk) -> Given:
+        """The pass without what the cursor stands on."""
+        edits = dict.fromkeys([*self.inquiry.given.edits, *self.edits_here(walk)])
+        return self.inquiry.given._replace(edits=tuple(edits))
 
     def edits_here(self, walk: Walk) -> list[Edit]:
         """What a knock-out means at the cursor."""
@@ -633,8 +640,18 @@ class Trace(Page):
         self.ask_shape()
         self.draw()
 
+    def offers(self, view: str) -> bool:
+        """Whether what a view asks about the pass has an answer."""
+        asked = ASKS.get(view)
+        given = self.inquiry.given.fields()
+        return asked is None or self.inquiry.trace is None or self.ours.is_answered(asked, given)
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """The keys of tables act only where there is one."""
+        """The keys of tables act only where there is one; those of questions, with an answer."""
+        if action == "look":
+            return self.offers(str(parameters[0]))
+        if action == "knock_out" and self.walk is not None:
+            return self.ours.is_answered("trace", self.knocked_out(self.walk).fields())
         if action in ("pair", "hold"):
             return self.views.name == "values"
         if action in ("marks", "scroll_table"):

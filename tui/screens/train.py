@@ -12,7 +12,7 @@ from textual.widgets import Static
 from mlx_gpt.errors import UserError
 from mlx_gpt.run import send
 from mlx_gpt.terminal import visible
-from tui.curves import METRICS, WEIGHTS, figure, neighbour, zoomed
+from tui.curves import METRICS, WEIGHTS, figure, neighbour, untold, zoomed
 from tui.diagnosis import Advice, diagnose, lower_rate
 from tui.feed import Feed
 from tui.i18n import t
@@ -178,6 +178,8 @@ class Train(Page):
         for number, metric in enumerate(others):
             look = looked_at(metric, self.look._replace(log=False))
             shown = figure(feed, metric, weight)._replace(step="")  # the large one tells it
+            if metric == "lr" and look.cursor is None:
+                shown = untold(shown)  # the status tells it, and more often
             self.query_one(f"#side{number}", Chart).show(shown, look)
 
     def draw_panes(self, feed: Feed) -> None:
