@@ -69,6 +69,17 @@ def test_every_word_is_asked_for():
     assert spare == []
 
 
+def test_every_part_of_a_page_has_a_name_and_an_explanation():
+    pages = {f"help.{name}" for name in ("runs", "train", "sample", "trace", "new")}
+    headings = {"help.keys", "help.parts", "help.words"}
+    found = {text for text in strings() if re.fullmatch(r"help\.[a-z]+", text)}
+    parts = found - pages - headings
+    assert {"help.answer", "help.rivals", "help.log"} <= parts
+    for key in parts:
+        assert key in EN
+        assert f"topic.{key.partition('.')[2]}" in EN
+
+
 def test_every_setting_has_its_meaning_in_spanish():
     assert list(SETTINGS) == all_keys()
 

@@ -15,6 +15,7 @@ EN = {
     "topic.rivals": "rivals",
     "topic.tree": "tree",
     "topic.row": "row",
+    "topic.answer": "answer line",
     "topic.view": "view",
     "topic.form": "form",
     "word.loss": "loss",

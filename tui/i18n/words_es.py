@@ -15,6 +15,7 @@ ES = {
     "topic.rivals": "rivales",
     "topic.tree": "árbol",
     "topic.row": "fila",
+    "topic.answer": "línea de respuesta",
     "topic.view": "vista",
     "topic.form": "formulario",
     "word.loss": "pérdida (loss)",
