@@ -4,7 +4,9 @@ import math
 
 import numpy as np
 import pytest
-from made_runs import check_golden
+from made_runs import check_golden, text_of
+from textual.app import App, ComposeResult
+from textual.geometry import Region
 
 from tui.plot import (
     MARKS,
@@ -21,6 +23,7 @@ from tui.plot import (
     ticks,
     view_of,
 )
+from tui.widgets.chart import Chart
 
 STEPS = np.arange(1, 401.0)
 
@@ -247,3 +250,29 @@ def test_names_without_room_are_counted():
     figure = Figure("loss", tuple(curves), more="+{count} more")
     head = text(figure, Look(), width=42).split("\n")[0]
     assert head == "loss  run-0 400  run-1 400  +3 more"
+
+
+class ChartApp(App[None]):
+    """A chart alone."""
+
+    def compose(self) -> ComposeResult:
+        """The chart."""
+        yield Chart("alone")
+
+
+async def test_a_chart_repaints_the_lines_that_change_and_no_others():
+    figure = falling()
+    moved = figure._replace(series=tuple(s._replace(y=s.y * 0.9) for s in figure.series))
+    app = ChartApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        chart = app.query_one(Chart)
+        for shown in (figure, moved, figure._replace(title="another title"), figure):
+            chart.show(shown, Look())
+            await pilot.pause()
+            drawn = draw(shown, Look(), 80, 24)
+            lines = ["".join(piece.text for piece in line).rstrip() for line in drawn]
+            assert text_of(app.screen).split("\n") == lines
+        chart.show(figure._replace(title="another title"), Look())
+        assert chart._repaint_regions == {Region(0, 0, 80, 1)}
+        chart.show(figure._replace(title="another title"), Look())
+        assert chart._repaint_regions == {Region(0, 0, 80, 1)}

@@ -1,9 +1,11 @@
 """A chart: curves of one figure in braille, drawn only when they or the size change."""
 
+from itertools import zip_longest
 from typing import ClassVar
 
 from rich.segment import Segment
 from textual import events
+from textual.geometry import Region
 from textual.strip import Strip
 from textual.widget import Widget
 
@@ -27,10 +29,16 @@ class Chart(Widget):
         self.drawn_size = (0, 0)
 
     def show(self, figure: Figure, look: Look) -> None:
-        """Draw another figure, or the same in another way."""
+        """Draw another figure, or the same in another way: only the lines that it changes."""
         self.figure, self.look = figure, look
-        self.strips = []
-        self.refresh()
+        before, self.strips = self.strips, []
+        if not before or not self.size:
+            self.refresh()
+            return
+        now = self.drawing()
+        changed = [y for y, strips in enumerate(zip_longest(before, now)) if strips[0] != strips[1]]
+        if changed:
+            self.refresh(*(Region(0, y, self.size.width, 1) for y in changed))
 
     def notify_style_update(self) -> None:
         """Other colours: draw anew."""
