@@ -39,10 +39,12 @@ class Facts:
     sha256: str  # of the text as it was tokenised, in UTF-8
     documents: int
     bytes: int
+    characters: int
     tokens: int
     train_tokens: int
     val_tokens: int
-    val_bytes: int  # of the text in the validation tokens, for bits per byte
+    val_bytes: int  # of the text in the validation tokens
+    val_characters: int
     tokenizer: str
     tokenizer_sha256: str
     notes: tuple[str, ...]
@@ -56,6 +58,13 @@ class Tokens(NamedTuple):
     train: np.ndarray
     val: np.ndarray
     facts: Facts
+
+
+class Size(NamedTuple):
+    """How long a text is."""
+
+    bytes: int
+    characters: int
 
 
 class Batch(NamedTuple):
@@ -122,11 +131,13 @@ def prepare(
     if min(n_val, len(tokens) - n_val) <= context_length:
         return Tokens(tokens, tokens[:0], without_validation(facts, n_val, context_length))
     train, val = tokens[:-n_val], tokens[-n_val:]
+    size = text_size(val, tokenizer)
     split = dataclasses.replace(
         facts,
         train_tokens=len(train),
         val_tokens=n_val,
-        val_bytes=text_bytes(val, tokenizer),
+        val_bytes=size.bytes,
+        val_characters=size.characters,
     )
     return Tokens(train, val, split)
 
@@ -142,10 +153,16 @@ def without_validation(facts: Facts, n_val: int, context_length: int) -> Facts:
     return dataclasses.replace(facts, notes=(*facts.notes, reason))
 
 
-def text_bytes(tokens: np.ndarray, tokenizer: Tokenizer) -> int:
-    """How many bytes of text the tokens stand for."""
-    lengths = np.array([len(tokenizer.piece(i)) for i in range(tokenizer.vocab_size)])
-    return sum(int(lengths[tokens[i : i + BLOCK]].sum()) for i in range(0, len(tokens), BLOCK))
+def text_size(tokens: np.ndarray, tokenizer: Tokenizer) -> Size:
+    """How much text the tokens stand for."""
+    sizes = np.array([piece_size(tokenizer.piece(i)) for i in range(tokenizer.vocab_size)])
+    blocks = (sizes[tokens[i : i + BLOCK]].sum(0) for i in range(0, len(tokens), BLOCK))
+    return Size(*map(int, sum(blocks, np.zeros(2, np.int64))))
+
+
+def piece_size(piece: bytes) -> Size:
+    """The bytes of a token, and the characters that begin in them."""
+    return Size(len(piece), sum(byte & 0xC0 != 0x80 for byte in piece))
 
 
 def tokenise(
@@ -248,14 +265,15 @@ def write_tokens(
 ) -> Facts:
     """Tokenise the corpus into the file, a block of text at a time."""
     digest = hashlib.sha256()
-    n_bytes, documents, tokens = 0, 0, 1
+    n_bytes, characters, documents, tokens = 0, 0, 0, 1
     file.write(np.array([tokenizer.end_id], dtype).tobytes())
     for block in blocks(corpus.parts()):
-        text = "".join(part.text for part in block).encode()
-        ids = token_ids(block, tokenizer)
-        digest.update(text)
+        text = "".join(part.text for part in block)
+        encoded, ids = text.encode(), token_ids(block, tokenizer)
+        digest.update(encoded)
         file.write(ids.astype(dtype).tobytes())
-        n_bytes += len(text)
+        n_bytes += len(encoded)
+        characters += len(text)
         documents += sum(part.last for part in block)
         tokens += len(ids)
         report("tokenising", block[-1].done, corpus.total)
@@ -264,10 +282,12 @@ def write_tokens(
         sha256=digest.hexdigest(),
         documents=documents,
         bytes=n_bytes,
+        characters=characters,
         tokens=tokens,
         train_tokens=tokens,
         val_tokens=0,
         val_bytes=0,
+        val_characters=0,
         tokenizer=tokenizer.name,
         tokenizer_sha256=tokenizer.fingerprint,
         notes=corpus.notes,

@@ -4,7 +4,7 @@ Nothing here builds a model; the tests compare every figure with the real arrays
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from mlx_gpt.config import ModelConfig, TrainConfig
@@ -59,6 +59,17 @@ def inventory(config: ModelConfig) -> Inventory:
     if not c.tied_head:
         parts.append(Component("head.weight", (V, d), "V·d"))
     return Inventory(tuple(parts), estimate(c))
+
+
+def one_block(config: ModelConfig) -> Inventory:
+    """The parameters of the same model with a single block: all others are like it."""
+    return inventory(replace(config, n_layers=1))
+
+
+def parameter_count(config: ModelConfig) -> int:
+    """All parameters, without a list of them."""
+    counted = one_block(config)
+    return counted.total + (config.n_layers - 1) * counted.group("blocks.")
 
 
 def estimate(config: ModelConfig) -> int:
@@ -133,13 +144,32 @@ def training_flops(config: ModelConfig, batch_size: int, length: int) -> int:
 FFN_ARRAYS = {"relu": 1, "gelu": 2, "swiglu": 5, "gelu_tanh": 6}
 
 
-def training_bytes(config: ModelConfig, train: TrainConfig) -> int:
-    """Estimated peak memory of a training step, in bytes: within 30 % of a CPU's.
+class Memory(NamedTuple):
+    """The peak memory of a training step in bytes, part by part."""
 
-    The peak is either in the backward pass, which holds weights, gradients, two moments and the
+    weights: int
+    gradients: int
+    moments: int
+    activations: int  # or the copies that the update makes, where they are more
+
+    @property
+    def resting(self) -> int:
+        """What stays between two steps."""
+        return self.weights + self.moments
+
+
+def training_bytes(config: ModelConfig, train: TrainConfig) -> int:
+    """Estimated peak memory of a training step, in bytes: within 30 % of a CPU's."""
+    return sum(training_memory(config, train))
+
+
+def training_memory(config: ModelConfig, train: TrainConfig) -> Memory:
+    """The parts of that peak.
+
+    It is either in the backward pass, which holds weights, gradients, two moments and the
     activations, or in the update, which holds a few more copies of the largest matrix.
     """
-    c, counted = config, inventory(config)
+    c, count = config, parameter_count(config)
     tokens, number = train.batch_size * c.context_length, 2 if train.precision == "bfloat16" else 4
     scores = c.n_heads * c.context_length
     kept = tokens * (14 * c.d_model + FFN_ARRAYS[c.activation] * c.d_ff)
@@ -150,9 +180,10 @@ def training_bytes(config: ModelConfig, train: TrainConfig) -> int:
         kept *= c.n_layers
     passing = tokens * (7 * c.d_ff + 2 * scores)  # in the layer that is being gone through
     logits = 3 * tokens * c.vocab_size
-    backward = 4 * 4 * counted.total + number * (kept + passing) + 4 * logits
-    update = 4 * (5 * counted.total + 3 * max(part.count for part in counted.components))
-    return max(backward, update)
+    backward = number * (kept + passing) + 4 * logits
+    largest = max(part.count for part in one_block(c).components)
+    update = 4 * (count + 3 * largest)
+    return Memory(4 * count, 4 * count, 8 * count, max(backward, update))
 
 
 def decoding_bytes(config: ModelConfig, length: int, number: int = 4) -> int:

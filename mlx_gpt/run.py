@@ -468,8 +468,8 @@ class Summary(NamedTuple):
 def summary(run: Run) -> Summary:
     """The run at a glance, without reading every step."""
     step = last(run.metrics, "step") or {}
-    losses = [record.get("val_loss") for record in read(run.metrics, "eval")]
-    measured = [loss for loss in losses if isinstance(loss, int | float)]
+    evaluations = read(run.metrics, "eval")
+    measured = [loss for loss in map(best_loss, evaluations) if isinstance(loss, int | float)]
     return Summary(
         name=run.name,
         path=str(run.path),
@@ -477,11 +477,19 @@ def summary(run: Run) -> Summary:
         step=step.get("step", 0),
         steps=planned_steps(run),
         loss=step.get("loss"),
-        val_loss=losses[-1] if losses else None,
+        val_loss=evaluations[-1].get("val_loss") if evaluations else None,
         best_val_loss=min(measured, default=None),
         tokens_per_second=step.get("tokens_per_second"),
         updated=updated(run),
     )
+
+
+def best_loss(evaluation: Record) -> Any:
+    """The validation loss of an evaluation that may be a run's best; None of any other.
+
+    One that was asked for between two of the run's own keeps no checkpoint, however low it is.
+    """
+    return None if evaluation.get("best") is False else evaluation.get("val_loss")
 
 
 def planned_steps(run: Run) -> int | None:

@@ -34,6 +34,7 @@ from mlx_gpt.training import Learner, Step, spoilt, tokens_per_step, train_steps
 LOG_SECONDS = 0.1  # at most ten lines a second in metrics.jsonl
 PAUSE_SECONDS = 0.02
 SLOW_STEP = 0.5  # seconds, of which the milliseconds between two steps are no part
+ECO_REST = 1.0  # seconds of rest for each second of work
 Reason = Literal["done", "stopped", "diverged"]
 
 
@@ -112,6 +113,14 @@ class Warned(NamedTuple):
     message: str
 
 
+class Eco(NamedTuple):
+    """From this step on the run rests after each step, or no longer."""
+
+    kind = "eco"
+    step: int
+    on: bool
+
+
 class Finished(NamedTuple):
     """The end of the run in this process."""
 
@@ -126,7 +135,7 @@ class Finished(NamedTuple):
     early: bool
 
 
-Event = Plan | Progress | Evaluation | Probe | Saved | Warned | Finished
+Event = Plan | Progress | Evaluation | Probe | Saved | Warned | Eco | Finished
 
 
 def record(event: Event) -> Record:
@@ -176,6 +185,7 @@ class Request(NamedTuple):
     seed: int | None
     first: int  # which of the samples with this seed
     top: int  # rivals to tell of each token; with none, only the text is told
+    on: bool | None  # which way eco is switched
     settings: dict[str, Any]  # of SampleConfig, as far as they are given
 
     @classmethod
@@ -189,6 +199,7 @@ class Request(NamedTuple):
             seed=natural(command.get("seed")),
             first=natural(command.get("first")) or 0,
             top=natural(command.get("top")) or 0,
+            on=switch(command.get("on")),
             settings={
                 name: command[name]
                 for name in field_names(SampleConfig)
@@ -206,6 +217,11 @@ def naturals(value: Any) -> tuple[int, ...]:
     """Whole numbers from 0, or none for anything else."""
     listed = value if isinstance(value, list) else []
     return tuple(number for number in map(natural, listed) if number is not None)
+
+
+def switch(value: Any) -> bool | None:
+    """True or false, or None for anything else."""
+    return value if isinstance(value, bool) else None
 
 
 class Signals:
@@ -237,7 +253,15 @@ class DivergenceError(Exception):
 class Session:
     """A run in training: the learner, its data, and how far it has come."""
 
-    def __init__(self, run: Run, config: Config, tokens: Tokens, tokenizer: Tokenizer):
+    def __init__(
+        self,
+        run: Run,
+        config: Config,
+        tokens: Tokens,
+        tokenizer: Tokenizer,
+        *,
+        eco: bool = False,
+    ):
         self.inbox = Inbox(run)  # before the slow part: commands may come while the model is made
         self.run, self.config = run, config
         self.tokens, self.tokenizer = tokens, tokenizer
@@ -249,6 +273,7 @@ class Session:
         self.val_loss = self.best_val_loss = self.train_loss = math.nan
         self.evals_without_best = 0
         self.stop_asked = self.resting = False
+        self.eco = eco
         self.overlaps = is_asynchronous()
         self.unlogged: list[Step] = []
         self.logged_at = 0.0
@@ -297,6 +322,8 @@ class Session:
             limit = memory().limit
             steps = self.config.train.steps
             self.note("started", step=self.step, steps=steps, pid=os.getpid(), memory_limit=limit)
+            if self.eco:
+                yield self.switch_eco(on=True)
             try:
                 if self.step == 0:
                     yield from self.evaluate()
@@ -318,20 +345,40 @@ class Session:
                 continue
             yield from self.due()
             yield from self.obey()
-            if self.stop_asked or self.signals.received or self.early():
+            if done + 1 < step.step < self.config.train.steps:  # the first may have been compiled
+                yield from self.cool_down(ECO_REST * step.seconds)
+            if self.ends():
                 return
+
+    def ends(self) -> bool:
+        """Whether no further step is to be taken, though some may be left."""
+        return self.stop_asked or self.signals.received is not None or self.early()
+
+    def cool_down(self, seconds: float) -> Iterator[Event]:
+        """With eco on, leave the machine alone for so long; commands are obeyed meanwhile."""
+        until = time.monotonic() + seconds
+        while self.eco and not self.ends() and (left := until - time.monotonic()) > 0:
+            time.sleep(min(left, PAUSE_SECONDS))
+            yield from self.obey()
+
+    def switch_eco(self, *, on: bool) -> Eco:
+        """From now on rest after each step, or no longer."""
+        self.eco = on
+        switched = Eco(self.step, on)
+        append(self.run.events, record(switched))
+        return switched
 
     def rests(self, step: int) -> bool:
         """Whether something is to be done with the weights as they are after that step.
 
         A slow step gains nothing from the next having begun, and whoever says stop should not
-        wait for both.
+        wait for both. With eco on the machine cools down after every step.
         """
         train = self.config.train
         due = step == train.steps or 0 in (step % train.eval_every, step % train.save_every)
         asked = self.inbox.waiting() or self.signals.received is not None
         quick = self.overlaps and self.step_seconds < SLOW_STEP
-        self.resting = due or asked or not quick
+        self.resting = due or asked or self.eco or not quick
         return self.resting
 
     def unfinished(self) -> bool:
@@ -428,7 +475,8 @@ class Session:
         yield from self.flush()
         val_loss = self.measure()
         train_loss = sum(self.losses) / len(self.losses) if self.losses else self.train_loss
-        evaluation = Evaluation(self.step, train_loss, val_loss, best=False)
+        again = val_loss == self.best_val_loss  # these weights are the best, and stay so on record
+        evaluation = Evaluation(self.step, train_loss, val_loss, best=again)
         append(self.run.metrics, record(evaluation))
         yield evaluation
         return val_loss
@@ -570,6 +618,7 @@ class Session:
         for command in self.inbox.poll():
             request = Request.read(command)
             told = {"id": request.id, "cmd": request.cmd, "step": self.step}
+            told |= {} if request.on is None else {"on": request.on}
             try:
                 message = yield from self.answer(request)
             except UserError as error:
@@ -606,7 +655,13 @@ class Session:
             return f"weights of step {self.step} in {path}"
         if request.cmd in ("pause", "resume"):
             return f"{request.cmd}d at step {self.step}"
-        known = "pause, resume, stop, save, snapshot, sample and eval"
+        if request.cmd == "eco":
+            if request.on is None:
+                raise UserError('eco takes "on": true or false')
+            if request.on != self.eco:
+                yield self.switch_eco(on=request.on)
+            return f"eco {'on' if request.on else 'off'} at step {self.step}"
+        known = "pause, resume, stop, save, snapshot, sample, eval and eco"
         raise UserError(f"no command {request.cmd}; there are {known}")
 
     def prompt_ids(self, request: Request) -> list[int]:

@@ -33,18 +33,24 @@ def small_gpt(config: ModelConfig = CONFIG, seed: int = 0) -> GPT:
     return model
 
 
-def small_run(root: Path, name: str = "small", *, steps: tuple[int, ...] = (10,)) -> Run:
+def small_run(
+    root: Path,
+    name: str = "small",
+    *,
+    steps: tuple[int, ...] = (10,),
+    model: ModelConfig = CONFIG,
+) -> Run:
     """A run whose checkpoints hold that model, each with weights of its own."""
     run = Run(root / name)
     run.path.mkdir(parents=True)
     tokenizer = ByteTokenizer()
-    config = Config(model=CONFIG, data=DataConfig(tokenizer="bytes"), train=TrainConfig(steps=20))
+    config = Config(model=model, data=DataConfig(tokenizer="bytes"), train=TrainConfig(steps=20))
     run.config_toml.write_text(dump(config), encoding="utf-8")
     run.data_json.write_text("{}", encoding="utf-8")
     append(run.events, {"kind": "started", "time": 1.0, "step": 0, "steps": 20})
     state = {"tokenizer": tokenizer.fingerprint}
     for step in steps:
         optimizer = {"step": mx.array(step)}
-        arrays = weights(seed=step)
+        arrays = weights(model, seed=step)
         checkpoint.save(run, step, arrays, optimizer, state, best=step == steps[0], keep_last=9)
     return run

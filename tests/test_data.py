@@ -20,7 +20,7 @@ from mlx_gpt.data import (
     eval_batches,
     prepare,
     prepare_tokenizer,
-    text_bytes,
+    text_size,
     tokenise,
 )
 from mlx_gpt.errors import UserError
@@ -79,7 +79,8 @@ def test_the_tokens_of_a_large_file_are_those_of_its_text(tmp_path: Path):
     tokens, facts = tokenise(config_of(path), tokenizer, tmp_path)
     assert tokens.tolist() == [tokenizer.end_id, *tokenizer.encode(text), tokenizer.end_id]
     assert tokenizer.decode(tokens.tolist()) == text
-    assert facts.bytes == len(text.encode()) == text_bytes(tokens, tokenizer)
+    assert (facts.bytes, facts.characters) == (len(text.encode()), len(text))
+    assert text_size(tokens, tokenizer) == (facts.bytes, facts.characters)
 
 
 def test_the_same_text_is_tokenised_once_and_a_changed_one_anew(tmp_path: Path):
@@ -207,6 +208,7 @@ def test_validation_is_the_tail(tmp_path: Path):
     assert [*tokens.train, *tokens.val] == [END, *("ñ" * 499).encode(), END]
     facts = tokens.facts
     assert (facts.train_tokens, facts.val_tokens, facts.val_bytes) == (900, 100, 99)
+    assert facts.val_characters == 49  # the first byte is the end of one
     assert facts.notes == ()
 
 

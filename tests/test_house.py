@@ -16,6 +16,7 @@ ROOT = Path(__file__).parent.parent
 ORDER: list[str] = [
     "errors",
     "language",
+    "power",
     "config",
     "device",
     "tokenizer",
@@ -89,8 +90,8 @@ ORDER: list[str] = [
     "commands.completion",
     "__main__",
 ]
-PURE = ["errors", "language", "config", "run", "terminal", "cli"]
-HEAVY = ["mlx", "numpy", "sentencepiece", "textual"]
+PURE = ["errors", "language", "power", "config", "run", "terminal", "cli"]
+HEAVY = ["mlx", "numpy", "psutil", "sentencepiece", "textual"]
 
 
 def sources(*folders: str) -> list[Path]:

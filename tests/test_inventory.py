@@ -6,8 +6,15 @@ import oracle
 import pytest
 from mlx.utils import tree_flatten
 
-from mlx_gpt.config import ModelConfig, load_preset
-from mlx_gpt.inventory import forward_flops, inventory, training_flops
+from mlx_gpt.config import ModelConfig, TrainConfig, load_preset
+from mlx_gpt.inventory import (
+    forward_flops,
+    inventory,
+    parameter_count,
+    training_bytes,
+    training_flops,
+    training_memory,
+)
 from mlx_gpt.model import GPT
 
 MINI, TOY, GPT2 = (load_preset(name).model for name in ("mini", "toy", "gpt2"))
@@ -100,6 +107,28 @@ def test_each_formula_gives_its_count(config: ModelConfig) -> None:
         for factor in part.formula.split("·"):
             product *= values[factor]
         assert product == part.count, part.name
+
+
+@pytest.mark.parametrize("config", [MINI, TOY, GPT2, *RANDOM])
+def test_the_parameters_are_counted_without_a_list(config: ModelConfig) -> None:
+    assert parameter_count(config) == inventory(config).total
+
+
+def test_the_memory_of_a_step_is_the_sum_of_its_parts() -> None:
+    toy = load_preset("toy")
+    parts = training_memory(toy.model, toy.train)
+    count = inventory(TOY).total
+    assert parts[:3] == (4 * count, 4 * count, 8 * count)
+    assert parts.resting == 12 * count
+    assert training_bytes(toy.model, toy.train) == sum(parts) == 68_923_392
+    gpt2 = load_preset("gpt2")
+    assert training_bytes(gpt2.model, gpt2.train) == 11_331_538_944
+
+
+def test_where_activations_are_few_the_copies_of_the_update_count() -> None:
+    config = ModelConfig(vocab_size=50_000, context_length=1, d_model=64, n_layers=1)
+    parts = training_memory(config, TrainConfig(batch_size=1))
+    assert parts.activations == 4 * (inventory(config).total + 3 * 50_000 * 64)
 
 
 def test_the_flops_of_gpt2_and_toy_are_those_of_the_tracer() -> None:

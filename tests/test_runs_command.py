@@ -23,7 +23,7 @@ print("held", flush=True)
 while True:
     for command in inbox.poll():
         name, ok = command["cmd"], command["cmd"] != "eval"
-        message = "at step 7" if ok else "no validation text"
+        message = f"at step 7{command.get('on', '')}" if ok else "no validation text"
         if name == "stop":
             sys.exit()
         ack = {"kind": "ack", "id": command["id"], "cmd": name, "ok": ok, "message": message}
@@ -198,6 +198,9 @@ def test_rm_refuses_without_a_yes_and_while_the_run_lives(root: Path, capsys: Ca
         ("ctl stories-3 pause", "no run stories-3"),
         ("ctl stories dance", "invalid choice"),
         ("ctl stories pause Once", "takes no prompt"),
+        ("ctl stories snapshot on", "snapshot takes no prompt, but 'on' was given"),
+        ("ctl stories eco", "eco takes on or off, but nothing was given"),
+        ("ctl stories eco maybe", "eco takes on or off, but 'maybe' was given"),
     ],
 )
 def test_a_wrong_line_is_refused_in_a_sentence(capsys: Captured, line: str, words: str) -> None:
@@ -213,6 +216,13 @@ def test_ctl_says_what_happened(living: Path, capsys: Captured) -> None:
     assert (captured.out, captured.err) == ("", "stories-2 is paused: at step 7\n")
     assert main(["ctl", str(living), "save", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["cmd"] == "save"
+    for words, said in (
+        (["eco", "on"], "rests as long as it works: at step 7True"),
+        (["eco", "off"], "rests no longer: at step 7False"),
+        (["snapshot"], "has set its weights apart: at step 7"),
+    ):
+        assert main(["ctl", "stories-2", *words]) == 0
+        assert capsys.readouterr().err == f"stories-2 {said}\n"
     assert main(["ctl", "stories-2", "eval"]) == 2
     assert "refused eval: no validation text" in capsys.readouterr().err
 

@@ -320,9 +320,7 @@ def test_without_a_stride_the_loss_is_that_of_training() -> None:
     assert total_nats(model, tokens, 16) == pytest.approx(total, rel=1e-6)
 
 
-def test_eval_tells_loss_perplexity_and_bits_per_byte(
-    run: Run, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_eval_tells_loss_perplexity_and_bits(run: Run, capsys: pytest.CaptureFixture[str]) -> None:
     found = json.loads(said(capsys, "eval", "made", "text.txt", "--json")[0])
     n_bytes = len(TEXT.encode())
     assert found["tokens"] == n_bytes + 1
@@ -331,6 +329,8 @@ def test_eval_tells_loss_perplexity_and_bits_per_byte(
     assert found["perplexity"] == pytest.approx(math.exp(found["loss"]))
     nats = found["loss"] * found["tokens"]
     assert found["bits_per_byte"] == pytest.approx(nats / math.log(2) / n_bytes)
+    assert found["characters"] == len(TEXT) < n_bytes
+    assert found["bits_per_character"] == pytest.approx(nats / math.log(2) / len(TEXT))
     assert f"{found['loss']:.4f}" in said(capsys, "eval", "made", "text.txt")[0]
 
 

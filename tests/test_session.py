@@ -6,6 +6,7 @@ import json
 import math
 import os
 import signal
+import time
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from mlx_gpt.model import GPT
 from mlx_gpt.run import Run, append, read, read_metrics, saved_steps, send, state
 from mlx_gpt.sampling import write
 from mlx_gpt.session import (
+    Eco,
     Evaluation,
     Event,
     Finished,
@@ -448,6 +450,94 @@ def test_a_paused_run_can_be_stopped_and_has_logged_every_step(folder: Path) -> 
     obeying(session, ("pause", {}), ("stop", {}))
     assert session.step == 1
     assert read_metrics(session.run)[-1]["step"] == 1
+
+
+def test_eco_is_recorded_whenever_it_changes(folder: Path) -> None:
+    session = open_session(folder)
+    answers = obeying(session, *[("eco", {"on": on}) for on in (False, True, True, False, 1)])
+    assert [ack["ok"] for ack in answers] == [True, True, True, True, False]
+    assert [ack["message"] for ack in answers[:2]] == ["eco off at step 1", "eco on at step 1"]
+    events = read(session.run.events, "eco")
+    assert [(event["step"], event["on"]) for event in events] == [(1, True), (1, False)]
+
+
+def test_eco_changes_no_weight_and_rests_after_every_step(folder: Path, tmp_path: Path) -> None:
+    session, plain = open_session(folder), open_session(tmp_path / "two")
+    session.eco = session.overlaps = True
+    events = list(session.train())
+    rested = [session.resting for event in events if isinstance(event, Progress)]
+    assert isinstance(events[0], Eco)
+    assert all(rested)
+    list(plain.train())
+    assert weights(session) == weights(plain)
+    assert read(plain.run.events, "eco") == []
+
+
+def test_with_eco_on_every_step_ends_before_the_next(folder: Path) -> None:
+    session = open_session(folder, eval_every=100)
+    session.overlaps = session.eco = True
+    session.step_seconds = 0.01
+    assert session.rests(3)
+    session.eco = False
+    assert not session.rests(3)
+
+
+def test_eco_rests_as_long_as_a_step_took(folder: Path) -> None:
+    session, began = open_session(folder), time.monotonic()
+    assert list(session.cool_down(60)) == []
+    session.eco = True
+    assert list(session.cool_down(0.2)) == []
+    assert 0.2 <= time.monotonic() - began < 10
+
+
+@pytest.mark.parametrize("eco", [True, False])
+def test_eco_takes_half_of_the_time(folder: Path, eco: bool) -> None:
+    session = open_session(folder, steps=60, eval_every=100)
+    session.eco = eco
+    list(session.train())
+    first, *lines = [line for line in strict(session.run.metrics) if line["kind"] == "step"]
+    worked = sum(16 * line["averaged"] / line["tokens_per_second"] for line in lines)
+    assert (lines[-1]["time"] - first["time"] > 1.6 * worked) == eco
+
+
+@pytest.mark.parametrize("cmd", ["stop", "pause"])
+def test_a_command_is_obeyed_while_it_rests(folder: Path, cmd: str) -> None:
+    session = open_session(folder)
+    session.eco = True
+    send(session.run, cmd)
+    if cmd == "pause":
+        send(session.run, "stop")
+    began = time.monotonic()
+    list(session.cool_down(60))
+    assert time.monotonic() - began < 10
+    assert session.stop_asked
+    assert len(read(session.run.events, "paused")) == (cmd == "pause")
+
+
+def test_a_signal_ends_a_rest(folder: Path) -> None:
+    session, began = open_session(folder), time.monotonic()
+    session.eco = True
+    session.signals.received = signal.SIGTERM
+    list(session.cool_down(60))
+    assert time.monotonic() - began < 10
+
+
+def test_eco_switched_off_ends_a_rest(folder: Path) -> None:
+    session, began = open_session(folder), time.monotonic()
+    session.eco = True
+    send(session.run, "eco", on=False)
+    assert list(session.cool_down(60)) == [Eco(0, False)]
+    assert time.monotonic() - began < 10
+
+
+def test_the_best_evaluation_stays_the_best_when_it_is_asked_for_again(folder: Path) -> None:
+    session, asked = open_session(folder, steps=5), False
+    for event in session.train():
+        if isinstance(event, Probe) and event.step == 4:
+            asked = bool(send(session.run, "eval"))
+    assert asked
+    evaluations = [line for line in read(session.run.metrics, "eval") if line["step"] == 4]
+    assert [line["best"] for line in evaluations] == [True, True]
 
 
 def test_saving_the_best_step_again_leaves_it_the_best(folder: Path) -> None:

@@ -25,7 +25,9 @@ from mlx_gpt.cli import main
 from mlx_gpt.commands.train import make_folder, resumable
 from mlx_gpt.commands.watch import Watcher
 from mlx_gpt.config import load
+from mlx_gpt.power import Battery
 from mlx_gpt.run import Run, Tail, acknowledged, hold_lock, is_alive, read, saved_steps, send, state
+from mlx_gpt.session import Eco
 
 TEXT = "".join(f"{n} por {n % 7} son {n * (n % 7)}.\n" for n in range(150))
 SMALL = [
@@ -724,6 +726,74 @@ def test_the_time_to_go_is_told_by_the_steps_after_the_first() -> None:
     assert math.isnan(watcher.seconds_left(1, 101))
     watcher.first = 1, time.monotonic() - 10
     assert watcher.seconds_left(11, 101) == pytest.approx(90, rel=0.01)
+
+
+def test_the_time_to_go_is_told_anew_when_eco_is_switched() -> None:
+    watcher = Watcher(as_json=False)
+    watcher.first = 1, time.monotonic() - 10
+    watcher.show(Eco(11, True))
+    assert math.isnan(watcher.seconds_left(12, 101))
+    assert watcher.first is not None
+    assert watcher.first[0] == 12
+
+
+# Eco and battery
+
+
+def test_eco_is_a_flag_of_the_command_and_changes_no_weight(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert train("--eco", "--name", "calm") == 0
+    assert "eco on from step 0: rests as long as it works" in capsys.readouterr().err
+    assert train("--name", "plain") == 0
+    assert content(a_run("calm")) == content(a_run("plain"))
+    assert a_run("calm").config_toml.read_text() == a_run("plain").config_toml.read_text()
+    assert resume("calm", "--eco", "--steps", "7", "--curve", "keep") == 0
+    assert resume("plain", "--steps", "7", "--curve", "keep") == 0
+    assert content(a_run("calm")) == content(a_run("plain"))
+    switched = [(event["step"], event["on"]) for event in read(a_run("calm").events, "eco")]
+    assert switched == [(0, True), (5, True)]
+    assert read(a_run("plain").events, "eco") == []
+
+
+def test_a_detached_training_rests_too(capsys: pytest.CaptureFixture[str]) -> None:
+    begun = subprocess.run(
+        command("mini", "book.txt", *SMALL, ENDLESS, "--eco", "--detach"), **QUIET
+    )
+    assert begun.returncode == 0, begun.stderr
+    try:
+        assert main(["ctl", "mini", "eco", "off"]) == 0
+        assert "mini rests no longer: eco off at step" in capsys.readouterr().err
+        assert main(["ctl", "mini", "snapshot"]) == 0
+        assert "mini has set its weights apart: weights of step" in capsys.readouterr().err
+    finally:
+        assert main(["ctl", "mini", "stop"]) == 0
+        wait_for_end(a_run())
+    assert [event["on"] for event in read(a_run().events, "eco")] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("percent", "discharging", "words", "said"),
+    [
+        (63, True, (), "! on battery (63 %): plug the machine in, or train with --eco\n"),
+        (63, True, ("--eco",), "! on battery (63 %): plug the machine in\n"),
+        (63, False, (), ""),
+        (None, False, (), ""),
+    ],
+)
+def test_a_training_on_battery_says_so_once(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    percent: int | None,
+    discharging: bool,
+    words: tuple[str, ...],
+    said: str,
+) -> None:
+    battery = None if percent is None else Battery(percent, discharging)
+    monkeypatch.setattr("mlx_gpt.commands.train.read_battery", lambda: battery)
+    assert train(*words) == 0
+    err = capsys.readouterr().err
+    assert "".join(line for line in err.splitlines(True) if "battery" in line) == said
 
 
 COMPILING = "compiling the training step for this CPU, once"

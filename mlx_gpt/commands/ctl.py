@@ -10,17 +10,32 @@ from mlx_gpt.run import Record, Run, find_run, is_alive, replies, send, state
 from mlx_gpt.terminal import emit, note, visible
 
 EXAMPLE = 'mlx-gpt ctl stories sample "Once upon a time"'
-COMMANDS = ("pause", "resume", "stop", "save", "sample", "eval")
+COMMANDS = ("pause", "resume", "stop", "save", "sample", "eval", "snapshot", "eco")
+SWITCH = {"on": True, "off": False}
 SAMPLE_SETTINGS = ("max_tokens", "seed")
 SAMPLE_SECONDS = 60  # of silence, once the training has said that it samples
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The run, the command and, for sample, the prompt."""
+    """The run, the command and what goes with it: a prompt for sample, on or off for eco."""
     parser.add_argument("name", metavar="RUN", help=say("name or folder", "nombre o carpeta"))
-    parser.add_argument("command", choices=COMMANDS)
     parser.add_argument(
-        "prompt", nargs="?", help=say("what sample continues", "lo que continúa sample")
+        "command",
+        choices=COMMANDS,
+        help=say(
+            "what to do between two steps; snapshot: write the weights of this moment into "
+            "RUN/snapshot; eco: rest after each step for as long as it took",
+            "qué hacer entre dos pasos; snapshot: escribir los pesos de este momento en "
+            "RUN/snapshot; eco: descansar tras cada paso lo que este duró",
+        ),
+    )
+    parser.add_argument(
+        "word",
+        nargs="?",
+        metavar="PROMPT|on|off",
+        help=say(
+            "what sample continues; for eco: on or off", "lo que continúa sample; eco: on u off"
+        ),
     )
     parser.add_argument(
         "--out",
@@ -46,8 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Send the command, wait for its acknowledgement and say what happened."""
-    if args.prompt is not None and args.command != "sample":
-        raise UserError(f"{args.command} takes no prompt, but {args.prompt!r} was given; drop it")
+    check_word(args)
     if not args.timeout > 0:
         raise UserError(f"--timeout {args.timeout:g}: must be above 0 seconds")
     chosen = find_run(args.name, args.out)
@@ -64,16 +78,27 @@ def run(args: argparse.Namespace) -> int:
     elif args.json:
         emit(ack)
     else:
-        note(outcome(chosen, args.command, str(ack.get("message") or "")))
+        note(outcome(chosen, args, str(ack.get("message") or "")))
     return 0
 
 
+def check_word(args: argparse.Namespace) -> None:
+    """Refuse a word that the command does not take, and eco without one that it does."""
+    if args.command == "eco" and args.word not in SWITCH:
+        given = "nothing" if args.word is None else repr(args.word)
+        raise UserError(f"eco takes on or off, but {given} was given; write eco on")
+    if args.word is not None and args.command not in ("sample", "eco"):
+        raise UserError(f"{args.command} takes no prompt, but {args.word!r} was given; drop it")
+
+
 def arguments(args: argparse.Namespace) -> Record:
-    """What goes along with the command: for sample the prompt and the settings given."""
+    """What goes along: for eco which way, for sample the prompt and the settings given."""
+    if args.command == "eco":
+        return {"on": SWITCH[args.word]}
     if args.command != "sample":
         return {}
     given = {key: getattr(args, key) for key in SAMPLE_SETTINGS}
-    return {"prompt": args.prompt or ""} | {
+    return {"prompt": args.word or ""} | {
         key: value for key, value in given.items() if value is not None
     }
 
@@ -94,7 +119,7 @@ def acknowledgement(chosen: Run, answers: Iterator[Record], args: argparse.Names
     return ack
 
 
-def outcome(chosen: Run, command: str, message: str) -> str:
+def outcome(chosen: Run, args: argparse.Namespace, message: str) -> str:
     """What the command did, in the user's language, with the trainer's own words."""
     words = {
         "pause": say("is paused", "está en pausa"),
@@ -102,8 +127,12 @@ def outcome(chosen: Run, command: str, message: str) -> str:
         "stop": say("stops and saves", "se detiene y guarda"),
         "save": say("has saved", "ha guardado"),
         "eval": say("evaluates", "evalúa"),
+        "snapshot": say("has set its weights apart", "ha apartado sus pesos"),
+        "eco on": say("rests as long as it works", "descansa tanto como trabaja"),
+        "eco off": say("rests no longer", "ya no descansa"),
     }
-    return visible(f"{chosen.name} {words[command]}" + (f": {message}" if message else "."))
+    done = words[f"eco {args.word}" if args.command == "eco" else args.command]
+    return visible(f"{chosen.name} {done}" + (f": {message}" if message else "."))
 
 
 def show_sample(chosen: Run, command_id: str, ack: Record, args: argparse.Namespace) -> None:
@@ -115,4 +144,4 @@ def show_sample(chosen: Run, command_id: str, ack: Record, args: argparse.Namesp
     if args.json:
         emit(ack | end)
     else:
-        print(visible(f"{args.prompt or ''}{end.get('text', '')}"))
+        print(visible(f"{args.word or ''}{end.get('text', '')}"))

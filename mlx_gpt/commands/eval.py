@@ -1,4 +1,4 @@
-"""`mlx-gpt eval`: loss, perplexity and bits per byte of a model over a whole text."""
+"""`mlx-gpt eval`: loss, perplexity, bits per byte and per character over a whole text."""
 
 import argparse
 import json
@@ -12,7 +12,7 @@ import numpy as np
 
 from mlx_gpt.commands.models import Model, add_model_arguments, find_model
 from mlx_gpt.config import DataConfig
-from mlx_gpt.data import cache_folder, prepare, tokenise
+from mlx_gpt.data import Size, cache_folder, prepare, text_size, tokenise
 from mlx_gpt.errors import UserError
 from mlx_gpt.kernels import cross_entropy
 from mlx_gpt.language import say
@@ -27,10 +27,10 @@ OVERFLOW = 709  # exp of more is no float
 
 
 class Text(NamedTuple):
-    """The tokens to predict, how many bytes they stand for, and what to say about them."""
+    """The tokens to predict, how much text they stand for, and what to say about them."""
 
     tokens: np.ndarray
-    bytes: int
+    size: Size
     notes: tuple[str, ...]
 
 
@@ -43,13 +43,15 @@ class Window(NamedTuple):
 
 
 class Measures(NamedTuple):
-    """Mean loss in nats, perplexity, the bits that a byte of text costs, and how much it was."""
+    """Mean loss in nats, perplexity, the bits that a piece of text costs, and how much it was."""
 
     loss: float
     perplexity: float
     bits_per_byte: float
+    bits_per_character: float
     tokens: int
     bytes: int
+    characters: int
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -108,7 +110,7 @@ def read(model: Model, files: Sequence[str], encoding: str) -> Text:
         return own_validation(model)
     config = DataConfig(files=tuple(files), encoding=encoding)
     tokens, facts = tokenise(config, model.tokenizer, cache_folder(), progress.bar)
-    return Text(tokens, facts.bytes, facts.notes)
+    return Text(tokens, Size(facts.bytes, facts.characters), facts.notes)
 
 
 def own_validation(model: Model) -> Text:
@@ -133,8 +135,8 @@ def own_validation(model: Model) -> Text:
                 "El texto cambió desde el entrenamiento: quizá el modelo ya vio partes de esto.",
             )
         )
-    first = model.tokenizer.piece(int(tokens.val[0]))  # is read but not predicted
-    return Text(tokens.val, tokens.facts.val_bytes - len(first), (*tokens.facts.notes, *notes))
+    size = text_size(tokens.val[1:], model.tokenizer)  # the first is read but not predicted
+    return Text(tokens.val, size, (*tokens.facts.notes, *notes))
 
 
 def trained_on(run: Run) -> str | None:
@@ -181,18 +183,21 @@ def total_nats(gpt: GPT, tokens: np.ndarray, stride: int, report: Report = silen
 
 
 def measures(nats: float, text: Text) -> Measures:
-    """The figures, per token and per byte."""
+    """The figures, per token, per byte and per character."""
     loss = nats / (len(text.tokens) - 1)
     if not math.isfinite(loss):
         raise UserError(
             "the model has diverged: its loss is not finite; take an earlier checkpoint"
         )
+    bits = nats / math.log(2)
     return Measures(
         loss=loss,
         perplexity=math.exp(loss) if loss < OVERFLOW else math.inf,
-        bits_per_byte=nats / math.log(2) / max(text.bytes, 1),
+        bits_per_byte=bits / max(text.size.bytes, 1),
+        bits_per_character=bits / max(text.size.characters, 1),
         tokens=len(text.tokens) - 1,
-        bytes=text.bytes,
+        bytes=text.size.bytes,
+        characters=text.size.characters,
     )
 
 
@@ -203,7 +208,9 @@ def report_of(found: Measures, model: Model) -> str:
         (say("loss", "pérdida"), f"{found.loss:.4f} {say('nats per token', 'nats por token')}"),
         (say("perplexity", "perplejidad"), f"{found.perplexity:.2f}"),
         (say("bits per byte", "bits por byte"), f"{found.bits_per_byte:.4f}"),
+        (say("bits per character", "bits por carácter"), f"{found.bits_per_character:.4f}"),
         (say("tokens", "tokens"), str(found.tokens)),
         (say("bytes", "bytes"), str(found.bytes)),
+        (say("characters", "caracteres"), str(found.characters)),
     ]
     return table(rows)

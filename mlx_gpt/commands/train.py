@@ -36,6 +36,7 @@ from mlx_gpt.errors import UserError
 from mlx_gpt.interop.folder import keeps_bpe, tokenizer_in, tokenizer_named
 from mlx_gpt.inventory import training_flops
 from mlx_gpt.language import say
+from mlx_gpt.power import Battery, read_battery
 from mlx_gpt.run import (
     Record,
     Run,
@@ -97,6 +98,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--detach",
         action="store_true",
         help=say("train in the background", "entrena en segundo plano"),
+    )
+    parser.add_argument(
+        "--eco",
+        action="store_true",
+        help=say(
+            "rest after each step for as long as it took: a cooler, quieter machine, the same "
+            "weights, twice the time; mlx-gpt ctl RUN eco on|off switches it meanwhile",
+            "descansa tras cada paso lo que este duró: una máquina más fresca y silenciosa, los "
+            "mismos pesos, el doble de tiempo; mlx-gpt ctl RUN eco on|off lo cambia en marcha",
+        ),
     )
     parser.add_argument(
         "--tensorboard",
@@ -412,7 +423,7 @@ def detach(run: Run, args: argparse.Namespace) -> int:
     """Start a process of its own that trains the run, and leave it once it does."""
     command = [sys.executable, "-m", "mlx_gpt", "train", "--resume", str(run.path)]
     command += ["--device", args.device, "--lang", say.language]
-    command += ["--tensorboard"] if args.tensorboard else []
+    command += ["--eco"] * args.eco + ["--tensorboard"] * args.tensorboard
     if args.resume is not None:
         command += [word for word in (args.resume, *args.words) if is_override(word)]
         command += [*common_overrides(args), *(["--curve", args.curve] if args.curve else [])]
@@ -447,10 +458,10 @@ def has_started(events: Tail) -> bool:
 
 
 def open_session(
-    run: Run, config: Config, tokens: Tokens, tokenizer: Tokenizer
+    run: Run, config: Config, tokens: Tokens, tokenizer: Tokenizer, *, eco: bool
 ) -> tuple[Session, tuple[str, ...]]:
     """The run ready to train, from its newest whole checkpoint if it has any, and notes."""
-    session = Session(run, config, tokens, tokenizer)
+    session = Session(run, config, tokens, tokenizer, eco=eco)
     if not checkpoint.any_saved(run):
         return session, ()
     path, notes = checkpoint.newest(run)
@@ -490,6 +501,17 @@ def warn_of_memory(session: Session) -> None:
                 "train.grad_checkpoint=true",
             )
         )
+
+
+def battery_warning(battery: Battery | None, *, eco: bool) -> str:
+    """What to do about a battery that the training would empty; nothing where there is none."""
+    if battery is None or not battery.discharging:
+        return ""
+    warning = say(
+        f"on battery ({battery.percent} %): plug the machine in",
+        f"con batería ({battery.percent} %): enchufa la máquina",
+    )
+    return warning if eco else warning + say(", or train with --eco", ", o entrena con --eco")
 
 
 def watch(session: Session, event_file: EventFile | None, *, as_json: bool) -> int:
@@ -546,12 +568,14 @@ def run(args: argparse.Namespace) -> int:
         terminal.note(f"! {line}")
     if args.settings:
         return show_settings(args)
+    if warning := battery_warning(read_battery(), eco=args.eco):
+        terminal.note(f"! {warning}")
     terminal.progress.in_lines = args.detach and args.json
     run, config, tokens, tokenizer = begin(args) if args.resume is None else resume(args)
     if args.detach:
         return detach(run, args)
     with resumable(run), hold_lock(run):
-        session, notes = open_session(run, config, tokens, tokenizer)
+        session, notes = open_session(run, config, tokens, tokenizer, eco=args.eco)
         for line in notes:
             terminal.note(line)
         check_unfinished(session)

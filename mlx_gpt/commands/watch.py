@@ -10,6 +10,7 @@ from pathlib import Path
 from mlx_gpt import terminal
 from mlx_gpt.language import say
 from mlx_gpt.session import (
+    Eco,
     Evaluation,
     Event,
     Finished,
@@ -32,8 +33,8 @@ class Watcher:
         self.as_json = as_json
         self.plan: Plan | None = None
         self.val_loss = math.nan
-        self.timed = False
-        self.first: tuple[int, float] | None = None  # step and time of the first line
+        self.timed = self.eco = False
+        self.first: tuple[int, float] | None = None  # step and time of a line
         self.told_at = time.monotonic()
 
     def show(self, event: Event) -> None:
@@ -53,6 +54,8 @@ class Watcher:
                 terminal.note(probe_text(event, self.mark()))
             case Warned():
                 terminal.note(f"! {event.message}")
+            case Eco():
+                self.switch_eco(event)
             case Saved():
                 pass
             case Finished():
@@ -71,7 +74,7 @@ class Watcher:
         if self.plan is None:
             return
         left = self.seconds_left(event.step, self.plan.steps)
-        line = progress_text(event, self.plan.steps, self.val_loss, left)
+        line = progress_text(event, self.plan.steps, self.val_loss, left, eco=self.eco)
         taken = event.step - self.plan.done
         if not self.timed and taken >= TIMED_STEPS and math.isfinite(left):
             self.timed = True
@@ -85,13 +88,31 @@ class Watcher:
             terminal.note(line)
 
     def seconds_left(self, step: int, steps: int) -> float:
-        """By the pace since the first line: the first step may have waited for a compiler."""
+        """By the pace since the first line, or the first since eco was switched.
+
+        The first step may have waited for a compiler.
+        """
         now = time.monotonic()
         if self.first is None:
             self.first = step, now
             return math.nan
         first_step, began = self.first
         return (now - began) / (step - first_step) * (steps - step)
+
+    def switch_eco(self, event: Eco) -> None:
+        """Another pace from here on."""
+        self.eco, self.first = event.on, None
+        terminal.note(
+            say(
+                f"eco on from step {event.step}: rests as long as it works",
+                f"eco activado desde el paso {event.step}: descansa tanto como trabaja",
+            )
+            if event.on
+            else say(
+                f"eco off from step {event.step}",
+                f"eco desactivado desde el paso {event.step}",
+            )
+        )
 
     def evaluation(self, event: Evaluation) -> None:
         """The losses side by side."""
@@ -132,7 +153,7 @@ def plan_text(plan: Plan) -> str:
     return "\n".join(lines)
 
 
-def progress_text(event: Progress, steps: int, val_loss: float, left: float) -> str:
+def progress_text(event: Progress, steps: int, val_loss: float, left: float, *, eco: bool) -> str:
     """Step, losses, rate, speed, time to go, memory: the line of a training."""
     parts = [
         f"{event.step}/{steps}",
@@ -141,6 +162,7 @@ def progress_text(event: Progress, steps: int, val_loss: float, left: float) -> 
         f"lr {event.lr:.1e}".replace("e-0", "e-"),
         f"{event.tokens_per_second:,.0f} tok/s".replace(",", " "),
         terminal.duration(left) if math.isfinite(left) else "",
+        "eco" if eco else "",
         terminal.size(event.peak_memory),
     ]
     given = [part for part in parts if part]
