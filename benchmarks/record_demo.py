@@ -1,11 +1,16 @@
-"""Record what the worker says of a model, for the demo: python -m benchmarks.record_answers RUN
+"""Record the demo: a run, and what the worker says of its model.
 
-Run it again whenever the recorded run of `tui/demo` or the protocol changes.
+    mlx-gpt train tui/demo/config.toml --name story
+    python -m benchmarks.record_demo runs/story
+
+Do it again whenever the records of a run or the protocol of the worker change.
 """
 
 import base64
+import shutil
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from mlx_gpt.device import choose
@@ -14,6 +19,7 @@ from mlx_gpt.run import Record
 from mlx_gpt.worker import Request, Worker
 from tui.inside import array
 from tui.recorded import ANSWERS, Recording, key_of, write_recording
+from tui.replay import GROWING, RECORDING, WHOLE
 
 PROMPTS = ("Once upon a time", "Un día")
 BREAKS = ("mask_none", "rope_missing", "no_ln_f", "scale_none")
@@ -106,6 +112,9 @@ def record(run: str) -> Recording:
 
 if __name__ == "__main__":
     choose("cpu")
-    run = sys.argv[1]
-    write_recording(ANSWERS, record(run))
+    run = Path(sys.argv[1])
+    recording = record(str(run))
+    for name in (*WHOLE, *GROWING):
+        shutil.copy(run / name, RECORDING / name)
+    write_recording(ANSWERS, recording)
     print(f"{ANSWERS}: {ANSWERS.stat().st_size} bytes", file=sys.stderr)

@@ -11,6 +11,7 @@ import os
 import pty
 import re
 import signal
+import statistics
 import struct
 import subprocess
 import sys
@@ -20,7 +21,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 from mlx_gpt.config import Config, dump
 from mlx_gpt.run import Run, append, hold_lock
@@ -28,6 +29,18 @@ from mlx_gpt.run import Run, append, hold_lock
 ROOT = Path(__file__).parent.parent
 TICKS = os.sysconf("SC_CLK_TCK")
 LONG = 100_000
+# Of a lone escape Textual waits for 0.1 s whether it begins another key.
+KEYS = (
+    ("?", "Keys"),
+    ("q", "samples"),
+    ("\x1b[D", "step"),
+    ("3", "new text"),
+    ("4", "small ended before"),
+    ("5", "parameters"),
+    ("1", "state"),
+    ("2", "samples"),
+)
+KEY_ROUNDS = 7
 
 
 class Figure(NamedTuple):
@@ -76,8 +89,10 @@ class Terminal:
     def __init__(self, root: Path, *arguments: str) -> None:
         self.master, slave = pty.openpty()
         fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
-        command = [sys.executable, "-m", "tui.cli", "tui", "--out", str(root), *arguments]
+        command = [sys.executable, "-m", "tui.cli", "tui", "--out", str(root)]
+        command += ["--lang", "en", *arguments]
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "xterm-256color"}
+        environment["XDG_CONFIG_HOME"] = str(root / "config")  # not the user's choices and keys
         self.process = subprocess.Popen(
             command, stdin=slave, stdout=slave, stderr=slave, env=environment, cwd=root
         )
@@ -190,24 +205,40 @@ def long_run(root: Path) -> Iterator[Figure]:
         yield Figure("key while a long run opens", terminal.wait_for("Keys"), 0.1, "s")
 
 
-def busy(root: Path, kind: Literal["small"]) -> Iterator[Figure]:
-    """A key while two processes keep both cores busy."""
+def keys(terminal: Terminal, name: str) -> Iterator[Figure]:
+    """The median answer to the slowest of some keys: help, another page, another curve."""
+    times: dict[str, list[float]] = {}
+    for _ in range(KEY_ROUNDS):
+        for key, text in KEYS:
+            terminal.press(key)
+            times.setdefault(key, []).append(terminal.wait_for(text))
+            time.sleep(0.3)
+    medians = {key: statistics.median(found) for key, found in times.items()}
+    slowest = max(medians, key=lambda key: medians[key])
+    yield Figure(f"key, {name}: {slowest!r} of {len(KEYS)}", medians[slowest], 0.1, "s")
+
+
+def busy(root: Path) -> Iterator[Figure]:
+    """Keys while two processes keep both cores busy."""
     spin = [sys.executable, "-c", "while True: pass"]
     others = [subprocess.Popen(spin) for _ in range(2)]
     try:
-        with opened(root, kind) as terminal:
+        with opened(root, "small") as terminal:
             terminal.wait_for("mlx-gpt")
-            time.sleep(2)
-            times = []
-            for key, text in (("?", "Keys"), ("\x1b", "samples"), ("?", "Keys")):
-                terminal.press(key)
-                times.append(terminal.wait_for(text))
-                time.sleep(0.5)
-            yield Figure("key while both cores are busy", min(times), 0.1, "s")
+            time.sleep(5)
+            yield from keys(terminal, "both cores busy")
     finally:
         for other in others:
             other.kill()
             other.wait()
+
+
+def at_rest(root: Path) -> Iterator[Figure]:
+    """Keys while nothing else runs."""
+    with opened(root, "small") as terminal:
+        terminal.wait_for("mlx-gpt")
+        time.sleep(4)
+        yield from keys(terminal, "nothing else runs")
 
 
 def main() -> None:
@@ -215,7 +246,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         small = made_run(root, "small", 2000)
-        figures = [*start_and_idle(root), *following(root, small), *busy(root, "small")]
+        figures = [*start_and_idle(root), *following(root, small), *at_rest(root), *busy(root)]
         made_run(root, "long", LONG)
         figures += long_run(root)
     for figure in figures:

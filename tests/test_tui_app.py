@@ -25,6 +25,7 @@ from tui.launch import Launch, Stage
 from tui.page import Page
 from tui.screens.dialogs import Reading
 from tui.screens.help import WORDS, key_rows, part_rows, topics, word_rows
+from tui.screens.runs import Runs
 from tui.widgets.topbar import TopBar
 
 ROOT = Path(__file__).parent.parent
@@ -250,7 +251,7 @@ async def begin_training(app: MlxGptApp, run: Run) -> None:
     ("page", "keys"),
     [
         ("runs", ["1", "slash"]),
-        ("sample", ["3", "i"]),
+        ("sample", ["3", "e"]),
         ("trace", ["4", "e"]),
         ("trace", ["4", "z"]),
         ("new", ["5", "down", "enter"]),
@@ -278,6 +279,23 @@ async def test_a_training_that_begins_takes_no_page_from_who_types_or_answers(
         assert app.current_mode == "train"
         assert app.run_in_hand is not None
         assert app.run_in_hand.name == "begun"
+
+
+async def test_a_run_that_began_unseen_is_followed_to_its_new_name(tmp_path: Path):
+    app = MlxGptApp(tmp_path, run=made_run(tmp_path, "old"))
+    async with app.run_test() as pilot:
+        await pilot.press("1", "slash")
+        await begin_training(app, made_run(tmp_path, "begun"))
+        await pilot.press("b", "e", "g", "enter")
+        assert isinstance(app.screen, Runs)
+        app.screen.look_again()
+        assert app.screen.chosen_name() == "begun"
+        await pilot.press("r", *"begun2", "enter")
+        await pilot.pause()
+        assert (tmp_path / "begun2").is_dir()
+        await pilot.press("2")
+        assert app.run_in_hand is not None
+        assert app.run_in_hand.path == tmp_path / "begun2"
 
 
 async def test_who_takes_another_run_in_hand_keeps_it(tmp_path: Path):
@@ -393,6 +411,8 @@ async def storm(root: Path, seed: int, keys: int) -> None:
     app = MlxGptApp(root, run=run)
     with hold_lock(run):
         async with app.run_test(size=(100, 30)) as pilot:
+            if seed % 2:
+                app.compare(app.runs())
             for number in range(keys):
                 await pilot.press(chance.choice(STORM))
                 if number % 25 == 0:
@@ -491,7 +511,7 @@ async def test_keys_that_a_line_takes_as_text_are_not_shown(tmp_path: Path):
         assert [each for each in ("? help", "/ filter", "s sort") if each in last] == []
 
 
-async def test_one_note_at_a_time_and_none_over_the_help(tmp_path: Path):
+async def test_one_note_at_a_time_over_the_help_too(tmp_path: Path):
     app = MlxGptApp(tmp_path, run=made_run(tmp_path))
     async with app.run_test(size=(80, 24), notifications=True) as pilot:
         for number in range(5):
@@ -500,9 +520,12 @@ async def test_one_note_at_a_time_and_none_over_the_help(tmp_path: Path):
         assert [note.message for note in app._notifications] == ["note 4"]
         assert "note 4" in text_of(app.screen).split("\n")[-3]
         await pilot.press("f1")
-        app.notify("a note that nobody needs")
         await pilot.pause()
-        assert "nobody needs" not in text_of(app.screen)
+        assert "note 4" in text_of(app.screen)
+        app.notify("a note that comes meanwhile")
+        await pilot.pause()
+        assert "comes meanwhile" in text_of(app.screen).split("\n")[-3]
+        assert "note 4" not in text_of(app.screen)
 
 
 async def test_control_c_says_what_leaves(tmp_path: Path):

@@ -71,6 +71,17 @@ def test_a_run_much_slower_than_usual_is_named(tmp_path: Path, share: float, key
     assert living(run).key == "learning"
 
 
+def test_eco_is_no_reason_to_speak_of_heat(tmp_path: Path):
+    run = made_run(tmp_path, steps=0, end=None)
+    for step in range(1, 151):
+        speed = 5000.0 if step <= 140 else 2500.0
+        append(run.metrics, step_record(step, tokens_per_second=speed))
+    append(run.events, {"kind": "eco", "step": 140, "on": True})
+    assert living(run).key == "learning"
+    append(run.events, {"kind": "eco", "step": 150, "on": False})
+    assert living(run).key == "slowed"
+
+
 def test_a_diverged_run_goes_on_more_slowly(tmp_path: Path):
     run = made_run(tmp_path, end="diverged", settings=config(lr=3e-3))
     said = advice(run)
@@ -95,6 +106,17 @@ def test_a_climbing_loss_means_too_high_a_rate(tmp_path: Path):
 def test_a_rising_validation_loss_is_overfitting(tmp_path: Path):
     said = living(made_run(tmp_path, end=None, vals=[5, 2.5, 2.0, 2.1, 2.2]))
     assert (said.key, said.values["step"], said.values["best"]) == ("overfitting", 100, "2.000")
+
+
+def test_an_evaluation_asked_for_by_hand_is_not_the_best(tmp_path: Path):
+    run = made_run(tmp_path, end=None, vals=[5, 2.5, 2.0, 2.1, 2.2])
+    append(run.metrics, eval_record(210, 1.9) | {"best": False})
+    append(run.metrics, eval_record(220, 2.3) | {"best": False})
+    said = living(run)
+    assert (said.key, said.values["step"], said.values["best"]) == ("overfitting", 100, "2.000")
+    append(run.events, {"kind": "finished", "reason": "done"})
+    append(run.metrics, eval_record(230, 1.0) | {"best": True})
+    assert advice(run).values["best"] == "1.000"
 
 
 @pytest.mark.parametrize(

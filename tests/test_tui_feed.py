@@ -184,6 +184,40 @@ def test_the_time_left_follows_the_pace(tmp_path: Path):
     assert feed.seconds_left() == pytest.approx(5, rel=0.01)
 
 
+def test_the_time_left_is_told_by_the_pace_since_eco_was_switched(tmp_path: Path):
+    run = made_run(tmp_path, steps=100, end=None)
+    feed = read_all(Feed(run))
+    assert not feed.eco
+    append(run.events, {"kind": "eco", "step": 100, "on": True})
+    feed.poll()
+    assert feed.eco
+    assert feed.seconds_left() is None
+    for step in range(101, 106):
+        append(run.metrics, step_record(step, time=BEGAN + 10 + (step - 100) / 5))
+    feed.poll()
+    assert feed.seconds_left() == pytest.approx(19, rel=0.01)
+    append(run.events, {"kind": "eco", "step": 105, "on": False})
+    feed.poll()
+    assert not feed.eco
+    append(run.events, {"kind": "eco", "step": 105, "on": True})
+    append(run.events, {"kind": "started", "step": 105, "steps": 200})
+    feed.poll()
+    assert not feed.eco
+
+
+def test_the_best_evaluation_is_one_that_the_run_made_itself(tmp_path: Path):
+    run = made_run(tmp_path, steps=100, vals=[5, 3, 3.5])
+    append(run.metrics, eval_record(110, 2.0) | {"best": False})
+    append(run.metrics, eval_record(120, 2.5) | {"best": True})
+    append(run.metrics, eval_record(130, 2.4) | {"best": False})
+    feed, glance = read_all(Feed(run)), Glance(run)
+    glance.poll()
+    assert feed.best == (120, 2.5)
+    assert glance.best == summary(run).best_val_loss == 2.5
+    assert glance.val_loss == summary(run).val_loss == 2.4
+    assert Feed(Run(tmp_path / "nothing")).best is None
+
+
 def test_a_streamed_answer_grows_and_ends(tmp_path: Path):
     run = made_run(tmp_path)
     feed = read_all(Feed(run))

@@ -37,7 +37,7 @@ def test_every_key_of_the_app_can_be_changed():
     assert declared == known
 
 
-@pytest.mark.parametrize("page", ["runs", "train", "sample", "trace", "new"])
+@pytest.mark.parametrize("page", ["runs", "train", "sample", "trace", "new", "side"])
 def test_no_key_means_two_things_on_one_page(page: str):
     owner: dict[str, str] = {}
     everywhere = [binding for binding in all_bindings()["app"] if not binding.priority]

@@ -1,5 +1,6 @@
 """A run is planned in a form: what is typed is checked, costed, and becomes a command."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from mlx_gpt.config import all_keys, load_preset, preset_names, settings_of
 from mlx_gpt.inventory import inventory, training_bytes, training_flops
 from mlx_gpt.language import Language, say
 from mlx_gpt.run import Run, append
+from mlx_gpt.terminal import size
 from tui import draft as draft_module
 from tui.app import MlxGptApp
 from tui.draft import (
@@ -30,7 +32,7 @@ from tui.draft import (
 )
 from tui.screens.dialogs import Confirm
 from tui.screens.files import Files
-from tui.screens.new_run import NewRun, time_text
+from tui.screens.new_run import NewRun, cost_text, time_text
 from tui.widgets.form import Form
 
 
@@ -157,6 +159,22 @@ def test_the_estimate_is_that_of_the_inventory():
     assert unmeasured.seconds == pytest.approx(240, rel=0.05)  # as the README says of two cores
 
 
+def test_the_cost_of_a_huge_model_is_told_at_once():
+    config = load_preset("stories", ["model.n_layers=9999"])
+    began = time.perf_counter()
+    costs = [estimate(config, None) for _ in range(10)]
+    assert time.perf_counter() - began < 1
+    assert costs[0].parameters == inventory(config.model).total
+
+
+def test_the_parts_of_the_memory_stand_where_there_is_room():
+    cost = estimate(load_preset("stories"), None)
+    narrow, wide = (cost_text(cost, wide=wide).plain for wide in (False, True))
+    assert len(narrow.split("\n")) == 2
+    lines = [line.split("  ") for line in wide.split("\n")[2:6]]
+    assert [size(count) for count in cost.parts] == [line[-1].strip() for line in lines]
+
+
 def test_the_vocabulary_counted_is_the_tokenizers():
     config = load_preset("mini")
     expected = inventory(config.model).total + (257 - 64) * 64
@@ -201,6 +219,7 @@ async def test_the_page_looks_as_it_was_looked_at(
     (tmp_path / "stories.toml").write_text("[data]\nvocab_size = 1024\n[train]\nsteps = 700\n")
     for module in (config_module, draft_module):
         monkeypatch.setattr(module, "preset_folder", lambda: tmp_path)
+    monkeypatch.setattr(draft_module, "preset_texts", draft_module.preset_texts.__wrapped__)
     app = MlxGptApp(Path("runs"))
     async with app.run_test(size=size) as pilot:
         await pilot.press("5")

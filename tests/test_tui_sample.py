@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+import itertools
 import json
 import math
 import shlex
@@ -30,7 +31,7 @@ from tui.app import MlxGptApp
 from tui.dials import DIALS, turned
 from tui.history import read_prompts, remembered, write_prompts
 from tui.inside import Inside, Loaded, Place
-from tui.recorded import Recorded
+from tui.recorded import ANSWERS, Recorded, read_recording, write_recording
 from tui.screens.sample import DEFAULTS, Sample
 from tui.screens.trace import Trace
 from tui.strand import Piece, Strand, piece_of, reshaped
@@ -72,7 +73,7 @@ async def settle(pilot: Pilot[None]) -> Sample:
 
 async def sampled(pilot: Pilot[None]) -> Sample:
     """The page with a recorded sample on it."""
-    await pilot.press("3", "i")
+    await pilot.press("3", "e")
     page_of(pilot).query_one("#prompt", Prompt).value = PROMPT
     await pilot.press("enter")
     return await settle(pilot)
@@ -428,7 +429,7 @@ async def test_prompts_of_the_past_come_back_even_another_day(tmp_path: Path):
     app = recorded_app(tmp_path)
     async with app.run_test() as pilot:
         page = await sampled(pilot)
-        await pilot.press("i", "up")
+        await pilot.press("e", "up")
         assert page.query_one("#prompt", Prompt).value == PROMPT
         await pilot.press("down", "escape")
         assert isinstance(page.focused, TokenText)
@@ -480,7 +481,7 @@ async def test_a_real_model_is_sampled_branched_and_undone(tmp_path: Path):
     run = small_run(tmp_path / "runs")
     app = MlxGptApp(tmp_path / "runs", run=run)
     async with app.run_test() as pilot:
-        await pilot.press("3", "i", "a", "b", "enter")
+        await pilot.press("3", "e", "a", "b", "enter")
         page = await settle(pilot)
         assert page.strand.prompt == (97, 98)
         assert "small, step 10" in facts(page)
@@ -530,7 +531,7 @@ async def test_a_branch_of_a_later_sample_keeps_its_chance_and_its_command(
         await pilot.press("3")
         page = page_of(pilot)
         page.settings |= {"samples": 3, "max_tokens": 8}
-        await pilot.press("i", "a", "b", "enter")
+        await pilot.press("e", "a", "b", "enter")
         await settle(pilot)
         before = page.strands[2].prefix(8)
         assert page.strands[2].pieces[0].id in page.strands[2].pieces[0].ids
@@ -552,7 +553,7 @@ async def test_the_bars_of_a_real_model_follow_the_penalty_without_asking_it(tmp
     async with app.run_test() as pilot:
         await pilot.press("3")
         page_of(pilot).settings["max_tokens"] = 8
-        await pilot.press("i", "a", "b", "enter")
+        await pilot.press("e", "a", "b", "enter")
         page = await settle(pilot)
         await app.insides.pop(False).close()  # whoever asks now would start a process
         await pilot.press("left", *["d"] * 4, *["plus"] * 8)
@@ -570,8 +571,19 @@ async def test_the_bars_of_a_real_model_follow_the_penalty_without_asking_it(tmp
     assert abs(choice.odds.ps - plain).max() > 1e-3
 
 
+def without_logits(folder: Path) -> Path:
+    """The recording as one would have made it of a trainer that tells no logits."""
+    recording = read_recording(ANSWERS)
+    for record in itertools.chain(*recording.answers.values()):
+        for token in filter(None, record.get("tokens", [])):
+            token["logit"] = None
+    write_recording(folder / "answers.json.gz", recording)
+    return folder / "answers.json.gz"
+
+
 async def test_odds_that_came_without_logits_say_so_where_the_penalty_is_in_hand(tmp_path: Path):
     app = recorded_app(tmp_path)
+    app.insides[False] = Inside(Recorded(without_logits(tmp_path), pace=0))
     async with app.run_test(size=(120, 40)) as pilot:
         page = await sampled(pilot)
         assert "rep acts" not in facts(page)
@@ -587,7 +599,7 @@ async def test_space_stops_a_long_sample(tmp_path: Path):
         page = page_of(pilot)
         page.settings["max_tokens"] = 10**6
         page.settings["top_k"] = 1
-        await pilot.press("i", "a", "enter")
+        await pilot.press("e", "a", "enter")
         while not page.strands or not page.strand.pieces:
             await pilot.pause(0.02)
         await pilot.press("space")
@@ -618,7 +630,7 @@ async def test_a_living_run_answers_itself_at_the_step_it_is_at(tmp_path: Path):
     app = MlxGptApp(tmp_path / "runs", run=run)
     with hold_lock(run):
         async with app.run_test() as pilot:
-            await pilot.press("3", "i", "H", "i", "enter")
+            await pilot.press("3", "e", "H", "i", "enter")
             while not run.control.exists():
                 await pilot.pause(0.02)
             (command,) = read(run.control)

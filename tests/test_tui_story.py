@@ -123,6 +123,16 @@ def test_text_from_a_model_is_not_markup_and_moves_nothing(tmp_path: Path):
         ({"kind": "ack", "ok": False, "message": "\x1bno"}, "refused: ␛no"),
         ({"kind": "ack", "ok": True, "cmd": "eval", "step": 3}, "Evaluated at step 3."),
         ({"kind": "ack", "ok": True, "cmd": "eval", "message": "old"}, "old"),
+        ({"kind": "ack", "ok": True, "cmd": "eco", "step": 3, "on": False}, "Eco off from step 3."),
+        (
+            {"kind": "ack", "ok": True, "cmd": "eco", "step": 3, "on": True},
+            "Eco on from step 3: it rests as long as it works.",
+        ),
+        ({"kind": "eco", "step": 3, "on": False}, "eco off from step 3"),
+        (
+            {"kind": "eco", "step": 3, "on": True},
+            "eco on from step 3: rests as long as it works",
+        ),
         ({"kind": "finished", "step": 9, "reason": "stopped"}, "stopped and saved at step 9"),
         ({"kind": "finished", "step": 9, "reason": "done"}, "all 9 steps are done"),
         (

@@ -319,7 +319,7 @@ async def test_the_first_trace_comes_by_itself_and_proves_every_row(tmp_path: Pa
     app = recorded_app(tmp_path)
     async with app.run_test() as pilot:
         page = await opened(pilot)
-        assert "story, step 480 · loss 0.603 · 10 tokens" in facts(page)
+        assert "story, step 1800 · loss 0.316 · 10 tokens" in facts(page)
         tree = page.query_one(RowTree).render().plain.splitlines()
         assert all(line.startswith("✓") for line in tree if line.strip())
         assert "Ids become vectors" in pane(page, "row")
@@ -462,7 +462,7 @@ async def test_another_prompt_shows_the_first_row_that_differs(tmp_path: Path):
         await settle(pilot)
         assert "from token 0 on: ‘On’ → ‘Un’" in facts(page)
         assert "Δ" in page.query_one(RowTree).render().plain
-        await pilot.press("i", "escape")
+        await pilot.press("e", "escape")
         assert not line.display
 
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import shutil
 from pathlib import Path
 
@@ -20,10 +21,12 @@ from made_runs import (
 from textual.pilot import Pilot
 from textual.widgets import Input, Static
 
-from mlx_gpt.inventory import training_bytes
+from mlx_gpt.inventory import inventory, training_bytes
 from mlx_gpt.language import Language, say
 from mlx_gpt.run import Run, append, hold_lock, read
+from mlx_gpt.terminal import duration, size, spaced
 from tui.app import MlxGptApp
+from tui.draft import cost_of, pace_of
 from tui.i18n import t
 from tui.plot import short
 from tui.screens.dialogs import Ask
@@ -216,6 +219,30 @@ async def test_a_key_sends_its_command(tmp_path: Path, key: str, cmd: str):
             assert commands(run) == [cmd]
 
 
+@pytest.mark.parametrize("size", [(80, 24), (160, 48)])
+async def test_eco_is_switched_by_its_key_and_stands_in_the_status(
+    tmp_path: Path, size: tuple[int, int]
+):
+    run = made_run(tmp_path, steps=150, end=None)
+    with hold_lock(run):
+        async with app_for(run).run_test(size=size) as pilot:
+            page = page_of(pilot)
+            status = page.query_one(Status)
+            assert "eco" not in str(status.render())
+            await pilot.press("E")
+            append(run.events, {"kind": "eco", "step": 150, "on": True})
+            page.tick()
+            assert "75%  eco  5.15k tok/s" in str(status.render()).splitlines()[0]
+            await pilot.press("E")
+            assert [record["on"] for record in read(run.control)] == [True, False]
+            append(run.events, {"kind": "finished", "step": 150, "reason": "stopped"})
+    async with app_for(run).run_test(size=size) as pilot:
+        page = page_of(pilot)
+        assert "eco" not in str(page.query_one(Status).render())
+        await pilot.press("E")
+        assert len(read(run.control)) == 2
+
+
 async def test_a_command_shows_at_once_and_until_it_is_answered(tmp_path: Path):
     run = made_run(tmp_path, steps=150, end=None)
     with hold_lock(run):
@@ -272,6 +299,55 @@ async def test_the_measured_memory_stands_beside_the_estimate(tmp_path: Path):
         assert f"mem 20MB/1GB  estimated {short(expected, as_bytes=True)}" in shown
 
 
+def plan_line(page: Train, name: str) -> list[str]:
+    """The figures of a line of the plan."""
+    (line,) = [each for each in pane(page, "plan").split("\n") if each.strip().startswith(name)]
+    return re.split(r"\s{2,}", line.strip())[1:]
+
+
+async def test_the_plan_stands_beside_what_was_measured(tmp_path: Path):
+    run = made_run(tmp_path, steps=150, end="stopped")
+    cost = cost_of(config(), None)
+    async with app_for(run).run_test(size=(80, 24)) as pilot:
+        await pilot.press("v", "v", "v")
+        page = page_of(pilot)
+        assert page.pane == "plan"
+        title = str(page.query_one("#plan", Pane).border_title)
+        assert spaced(inventory(config().model).total) in title
+        peak, rest = cost.memory, cost.parts.weights + cost.parts.moments
+        assert plan_line(page, "peak memory") == [size(peak), "20.0 MB", f"×{2e7 / peak:.2f}"]
+        assert plan_line(page, "between") == [size(rest), "10.0 MB", f"×{1e7 / rest:.2f}"]
+        assert plan_line(page, "AdamW moments") == [size(cost.parts.moments), "–"]
+        assert plan_line(page, "tokens/s")[1] == "5.08k"  # the median
+        assert plan_line(page, "time")[1].startswith("20 s ×")  # 15 so far, 5 to go
+        assert "two CPU cores" in pane(page, "plan")
+
+
+async def test_the_plan_takes_the_pace_of_other_runs_only(tmp_path: Path):
+    run = made_run(tmp_path)
+    pace = pace_of(made_run(tmp_path, "other"))
+    assert pace is not None
+    async with app_for(run).run_test(size=(160, 48)) as pilot:
+        await pilot.press("v")
+        page = page_of(pilot)
+        seconds = cost_of(config(), pace.speed).seconds
+        assert plan_line(page, "time")[0] == duration(seconds)
+        assert plan_line(page, "tokens/s")[0] == plan_line(page, "tokens/s")[1]
+        assert "other runs of this size" in pane(page, "plan")
+
+
+async def test_before_the_first_step_only_the_plan_is_told(tmp_path: Path):
+    run = made_run(tmp_path, steps=0, end=None)
+    async with app_for(run).run_test(size=(160, 48)) as pilot:
+        await pilot.press("v")
+        for name in ("time", "tokens/s", "peak memory", "between steps"):
+            assert plan_line(page_of(pilot), name)[1:] == ["–"]
+        run.config_toml.write_text("[model]\nn_heads = 5\n")
+    async with app_for(run).run_test(size=(160, 48)) as pilot:
+        await pilot.press("v")
+        assert "cannot be read" in pane(page_of(pilot), "plan")
+
+
 async def test_a_training_on_its_way_tells_how_far_it_is(tmp_path: Path):
     app = app_for(made_run(tmp_path))
     async with app.run_test() as pilot:
@@ -320,7 +396,7 @@ async def test_beside_the_status_no_older_learning_rate_is_told(tmp_path: Path):
 
 async def test_the_title_tells_step_smoothing_and_units(tmp_path: Path):
     run = made_run(tmp_path)
-    facts = {"train_tokens": 100_000, "val_tokens": 500, "val_bytes": 1000}
+    facts = {"train_tokens": 100_000, "val_tokens": 500, "val_characters": 1000}
     run.data_json.write_text(json.dumps(facts), encoding="utf-8")
     async with app_for(run).run_test(size=(160, 48)) as pilot:
         page = page_of(pilot)
@@ -329,7 +405,7 @@ async def test_the_title_tells_step_smoothing_and_units(tmp_path: Path):
         val = eval_record(150)["val_loss"]
         assert "step 150  train (ema 0.9)" in head
         assert (
-            f"val {val:.4g}  {val / math.log(2) / 2:.4g} bits/byte  {math.exp(val):.4g} ppl" in head
+            f"val {val:.4g}  {val / math.log(2) / 2:.4g} bits/char  {math.exp(val):.4g} ppl" in head
         )
         await pilot.press("plus")
         assert "(ema 0.95)" in text_of(page)

@@ -19,7 +19,7 @@ TUI = Path(__file__).parent.parent / "tui"
 # Keys that are put together while the app runs.
 FAMILIES = (
     r"(key|keyboard|tip|help|page|state|column|metric|curve|event|advice|new|reference"
-    r"|finish|view|part|topic|word|gloss|tour|group|axis|stage)\."
+    r"|finish|view|part|topic|word|gloss|tour|group|axis|stage|memory)\."
 )
 
 
@@ -70,7 +70,7 @@ def test_every_word_is_asked_for():
 
 
 def test_every_part_of_a_page_has_a_name_and_an_explanation():
-    pages = {f"help.{name}" for name in ("runs", "train", "sample", "trace", "new")}
+    pages = {f"help.{name}" for name in ("runs", "train", "sample", "trace", "new", "side")}
     headings = {"help.keys", "help.parts", "help.words"}
     found = {text for text in strings() if re.fullmatch(r"help\.[a-z]+", text)}
     parts = found - pages - headings

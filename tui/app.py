@@ -10,7 +10,8 @@ How it hangs together, for whoever adds a part:
 - A binding is `bind("page.action", "keys", "action")`; the catalogues hold `key.page.action` (its
   name, at most 12 letters) and `tip.page.action` (a sentence). `MlxGptApp.action_*` are for all
   pages. A widget explains itself by a class attribute `topic`, a key `help.NAME` of the catalogues
-  with its name under `topic.NAME`; the words of the field are `word.*` and `gloss.*`.
+  with its name under `topic.NAME`; the words of the field are `word.*` and `gloss.*`, a formula
+  and then its meaning, and each is a card (`Page.word_in_hand`, `Page.card`).
 - Keys that cannot act now are told by `check_action` (None: explained in the help, not shown).
 - A passing note (`tell`, `refuse`) takes the place of the one before.
 - The app ticks four times a second and only the page on top: `tick()` reads what is new in slices
@@ -24,7 +25,8 @@ How it hangs together, for whoever adds a part:
 
 import shlex
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
@@ -38,12 +40,14 @@ from textual.widgets import Input
 
 from mlx_gpt.errors import UserError
 from mlx_gpt.language import say
+from mlx_gpt.power import Battery, read_battery
 from mlx_gpt.run import Run, is_alive, list_runs
 from mlx_gpt.terminal import visible
 from tui import clipboard
 from tui.choices import Choices, read_choices, write_choices
 from tui.desktop import keep_awake
 from tui.diagnosis import lower_rate
+from tui.drain import Drain, is_low, warning_text
 from tui.feed import Feed, last_written
 from tui.i18n import known, t
 from tui.keymap import bind, keymap_path, keymap_text, lies_at, read_keymap, write_keymap
@@ -65,6 +69,8 @@ WIDTHS = [(0, "-narrow"), (WIDE, "-wide")]
 HEIGHTS = [(0, "-short"), (TALL, "-tall")]
 SOON_SECONDS = 0.005
 ABOUT_SECONDS = 0.005
+LOAD_SECONDS = 0.4
+LATER = ("help", "sample", "trace", "new_run", "runs", "train", "side", "card")  # pages not yet seen
 
 
 def runs_page() -> Screen[None]:
@@ -102,6 +108,13 @@ def new_page() -> Screen[None]:
     return NewRun()
 
 
+def side_page() -> Screen[None]:
+    """Runs side by side."""
+    from tui.screens.side import Side
+
+    return Side()
+
+
 class MlxGptApp(App[None]):
     """Watch it learn, talk to it, step through it."""
 
@@ -116,9 +129,11 @@ class MlxGptApp(App[None]):
         "sample": sample_page,
         "trace": trace_page,
         "new": new_page,
+        "side": side_page,
     }
     BINDINGS: ClassVar[list[BindingType]] = [
         bind("app.help", "question_mark,f1", "help"),
+        bind("app.card", "i", "card"),
         bind("app.copy", "y,f4", "copy"),
         bind("app.save", "Y", "save", show=False),
         bind("app.language", "L,f2", "language"),
@@ -145,9 +160,11 @@ class MlxGptApp(App[None]):
         choices: Path | None = None,
         language_is_given: bool = False,
         clock: Callable[[], float] = time.time,
+        battery: Callable[[], Battery | None] = read_battery,
     ) -> None:
         super().__init__()
         self.root, self.clock = root, clock
+        self.later = list(LATER)
         self.faults: list[str] = []  # of the user's files
         self.keys: dict[str, str] = {}  # by binding, as the user has changed them
         self.choices_path, self.choices = choices, Choices()  # without a path none are kept
@@ -157,7 +174,9 @@ class MlxGptApp(App[None]):
         self.feeds: dict[Path, Feed] = {}
         self.launches: list[Launch] = []
         self.unseen: Run | None = None  # began while something was typed or asked
+        self.compared: tuple[Run, ...] = ()  # what stands side by side
         self.sent: set[str] = set()  # ids of the commands from here
+        self.drain = Drain(battery)
         self.replay: Replay | None = None
         self.station: int | None = None  # of the guided tour
         self.insides: dict[bool, Inside] = {}  # who answers about models: a recording, a worker
@@ -177,6 +196,11 @@ class MlxGptApp(App[None]):
         elif self.start_page != "runs":
             self.switch_mode(self.start_page)
         self.set_interval(TICK_SECONDS, self.tick)
+        self.set_interval(LOAD_SECONDS, self.load_next, repeat=len(LATER) - 1)
+
+    def load_next(self) -> None:
+        """Import a page before its key is pressed, which is then answered sooner."""
+        import_module(f"tui.screens.{self.later.pop(0)}")
 
     # What the user has chosen
 
@@ -287,6 +311,11 @@ class MlxGptApp(App[None]):
         self.run_in_hand, self.model, self.unseen = run, None, None
         self.action_page("train")
 
+    def compare(self, runs: Sequence[Run]) -> None:
+        """Show runs side by side."""
+        self.compared = tuple(runs)
+        self.switch_mode("side")
+
     def about(self) -> str:
         """What the top bar says: a training on its way, else the run in hand and its state."""
         if self.launches:
@@ -305,6 +334,7 @@ class MlxGptApp(App[None]):
         self.tend_launches()
         if self.replay is not None:
             self.replay.advance()
+        self.tend_battery()
         page = self.page_on_top()
         if page is None:
             return
@@ -328,6 +358,21 @@ class MlxGptApp(App[None]):
                 page.refresh_bindings()
         for line in page.query(TourBar):
             line.text = "" if self.station is None else station_text(page, self.station)
+
+    def tend_battery(self) -> None:
+        """Look at the battery now and then while the run in hand trains."""
+        feed = self.current
+        if feed is None or feed.state != "running" or self.replaying or not self.drain.is_due():
+            return
+        self.run_worker(self.warn_of_battery(eco=feed.eco), exit_on_error=False)
+
+    async def warn_of_battery(self, *, eco: bool) -> None:
+        """Say that the training runs on battery, where that is new."""
+        battery = await self.drain.look()
+        if battery is not None:
+            severity = "error" if is_low(battery) else "warning"
+            told = warning_text(battery, eco=eco)
+            self.notify(told, severity=severity, timeout=15, markup=False)
 
     # Trainings on their way
 
@@ -440,6 +485,13 @@ class MlxGptApp(App[None]):
 
         return go_on
 
+    def follow(self, run: Run, path: Path) -> None:
+        """Keep in hand, and in mind, a run whose folder has another name now."""
+        if self.run_in_hand is not None and self.run_in_hand.name == run.name:
+            self.run_in_hand = Run(path)
+        if self.unseen is not None and self.unseen.name == run.name:
+            self.unseen = Run(path)
+
     def forget(self, run: Run) -> None:
         """Let go of a run that is no more."""
         self.feeds.pop(run.path.absolute(), None)
@@ -495,6 +547,13 @@ class MlxGptApp(App[None]):
 
         if isinstance(self.screen, Page):
             self.push_screen(help_for(self.screen))
+
+    def action_card(self) -> None:
+        """Explain what is in hand in a few lines."""
+        from tui.screens.card import Cards
+
+        if isinstance(self.screen, Page):
+            self.push_screen(Cards(self.screen))
 
     def action_language(self) -> None:
         """Switch between English and Spanish."""
@@ -605,12 +664,14 @@ def newest_run(root: Path) -> Run | None:
 
 def all_bindings() -> dict[str, list[Binding]]:
     """Every binding of ours by the page it belongs to."""
+    from tui.screens.card import Cards
     from tui.screens.dialogs import Ask, Confirm, Reading
     from tui.screens.files import Files, TextTree
     from tui.screens.new_run import NewRun
     from tui.screens.pick import Menu
     from tui.screens.runs import Runs
     from tui.screens.sample import Sample
+    from tui.screens.side import Side
     from tui.screens.trace import Trace
     from tui.screens.train import Train
     from tui.widgets.form import Form
@@ -620,11 +681,11 @@ def all_bindings() -> dict[str, list[Binding]]:
     from tui.widgets.run_table import RunTable
     from tui.widgets.view_pane import ViewPane
 
-    pages = (Runs, Train, Sample, Trace, NewRun)
+    pages = (Runs, Train, Sample, Trace, NewRun, Side)
     places = (MlxGptApp, *pages, Ask, Confirm, Reading, RunTable, Pane, Prompt, Menu)
-    places += (Form, Files, TextTree, Page, Line, ViewPane, Answer)
-    names = ("app", *PAGES, "ask", "confirm", "reading", "table", "pane", "prompt", "menu")
-    names += ("form", "files", "tree", "page", "line", "cell", "answer")
+    places += (Form, Files, TextTree, Page, Line, ViewPane, Answer, Cards)
+    names = ("app", *PAGES, "side", "ask", "confirm", "reading", "table", "pane", "prompt", "menu")
+    names += ("form", "files", "tree", "page", "line", "cell", "answer", "card")
     return {
         name: [binding for binding in place.BINDINGS if isinstance(binding, Binding)]
         for name, place in zip(names, places, strict=True)

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mlx_gpt.run import Record
 from tui.feed import Feed
 from tui.i18n import t
 from tui.plot import Figure, Look, Reference, Series, Unit, ema, view_of
@@ -56,15 +57,21 @@ def smoothed(name: str, weight: float) -> str:
 
 
 def loss_units(feed: Feed) -> tuple[Unit, ...]:
-    """What else the nats of a token are: bits a byte of text, and perplexity."""
-    units = [Unit("ppl", lambda loss: math.exp(min(loss, 700)))]
-    tokens, size = feed.facts.get("val_tokens"), feed.facts.get("val_bytes")
-    if not (tokens and size):
-        tokens, size = feed.facts.get("tokens"), feed.facts.get("bytes")
-    if isinstance(tokens, int) and isinstance(size, int) and tokens > 0 < size:
-        share = tokens / size / math.log(2)
-        units.insert(0, Unit(t("chart.bits"), lambda loss: loss * share))
-    return tuple(units)
+    """What else the nats of a token are: bits a character of text, and perplexity."""
+    perplexity = Unit("ppl", lambda loss: math.exp(min(loss, 700)))
+    characters = token_characters(feed.facts)
+    if not characters:
+        return (perplexity,)
+    return (Unit(t("chart.bits"), lambda loss: loss / math.log(2) / characters), perplexity)
+
+
+def token_characters(facts: Record) -> float:
+    """How many characters of the validation text a token stands for; 0 where nobody has counted."""
+    for part in ("val_", ""):
+        tokens, characters = facts.get(f"{part}tokens"), facts.get(f"{part}characters")
+        if isinstance(tokens, int) and isinstance(characters, int) and tokens > 0 < characters:
+            return characters / tokens
+    return 0.0
 
 
 def references(feed: Feed) -> tuple[Reference, ...]:

@@ -96,24 +96,23 @@ def too_fast(feed: Feed) -> Advice | None:
 
 def overfitting(feed: Feed) -> Advice | None:
     """The validation loss has been rising while the training loss falls."""
-    val, steps = feed.evals["val_loss"], feed.evals["step"]
-    known = np.isfinite(val)
-    val, steps = val[known], steps[known]
-    if len(val) < 4:
+    known = np.isfinite(feed.evals["val_loss"])
+    val, steps = feed.evals["val_loss"][known], feed.evals["step"][known]
+    best = feed.best
+    if len(val) < 4 or best is None:
         return None
-    best = int(np.argmin(val))
-    rises = len(val) - 1 - best >= 2 and val[-1] > val[best] * (1 + OVERFIT_SHARE)
-    if not rises:
+    since = np.count_nonzero(steps > best.step)
+    if since < 2 or val[-1] <= best.loss * (1 + OVERFIT_SHARE):
         return None
-    values = {"best": f"{val[best]:.3f}", "step": int(steps[best]), "now": f"{val[-1]:.3f}"}
+    values = {"best": f"{best.loss:.3f}", "step": best.step, "now": f"{val[-1]:.3f}"}
     return Advice("overfitting", values, "train.stop" if feed.alive else None)
 
 
 def slowed(feed: Feed) -> Advice | None:
-    """The last lines are much slower than the run usually is."""
+    """The last lines are much slower than the run usually is; eco is what one does about it."""
     speeds = feed.steps["tokens_per_second"]
     speeds = speeds[np.isfinite(speeds)]
-    if feed.state != "running" or len(speeds) < 10 * SLOW_LINES:
+    if feed.state != "running" or feed.eco or len(speeds) < 10 * SLOW_LINES:
         return None
     usual, now = float(np.median(speeds)), float(np.median(speeds[-SLOW_LINES:]))
     if now > SLOW_SHARE * usual:
@@ -176,6 +175,4 @@ def learning(feed: Feed) -> Advice:
 
 def best_text(feed: Feed) -> str:
     """The lowest validation loss in words."""
-    val = feed.evals["val_loss"]
-    known = val[np.isfinite(val)]
-    return f"{known.min():.3f}" if len(known) else "–"
+    return f"{feed.best.loss:.3f}" if feed.best else "–"

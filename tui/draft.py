@@ -1,11 +1,13 @@
 """A run that is being planned: a preset, what differs from it, and what that would cost."""
 
+import copy
 import dataclasses
+import functools
 import os
 import re
 import statistics
 import typing
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple
 
 from mlx_gpt.config import (
@@ -23,15 +25,16 @@ from mlx_gpt.config import (
     shown,
 )
 from mlx_gpt.errors import UserError
-from mlx_gpt.inventory import inventory, training_bytes, training_flops
+from mlx_gpt.inventory import Memory, parameter_count, training_flops, training_memory
 from mlx_gpt.language import say
 from mlx_gpt.run import Run, parsed
-from tui.feed import SLICE_BYTES, Reader
+from tui.feed import SLICE_BYTES, Reader, last_written
 from tui.i18n.settings import SETTINGS
 
 Kind = Literal["choice", "text", "files"]
 BYTE_VOCABULARY = 257
 MEMORY_SHARE = 0.8  # of the machine's memory that a run may take without a warning
+SPEED_RUNS = 5  # looked at to learn how fast this machine is
 TYPICAL_SPEED = 6.5e10  # FLOPs a second of two CPU cores: the built-in stories in four minutes
 SIMILAR = 4.0  # the ratio of sizes up to which the speed of one run tells that of another
 
@@ -67,9 +70,27 @@ def meaning(key: str) -> str:
     return SETTINGS[key] if say.language == "es" else setting_docs()[key]
 
 
+SIGNS = {"at least": "≥", "above": ">", "at most": "≤", "below": "<"}
+
+
+def limits(key: str) -> tuple[str, ...]:
+    """The range that a number may have, as in ≥ 0 and < 1."""
+    section, _, name = key.partition(".")
+    found = {
+        field.name: field.metadata["limits"] for field in dataclasses.fields(SECTIONS[section])
+    }
+    return tuple(f"{SIGNS[words]} {limit:.12g}" for words, limit in found[name].items())
+
+
 def plain(value: Any) -> str:
     """A value as one types it: text without quotes."""
     return value if isinstance(value, str) else shown(value)
+
+
+@functools.cache
+def preset_texts(preset: str) -> Mapping[str, str]:
+    """The settings of a preset as one types them."""
+    return {key: plain(value) for key, value in settings_of(load_preset(preset))}
 
 
 class Draft:
@@ -87,11 +108,17 @@ class Draft:
 
     def type(self, key: str, text: str) -> None:
         """Set a setting; what the preset says anyway is not kept."""
-        before = dict(settings_of(load_preset(self.preset)))[key]
-        if text == plain(before):
+        if text == preset_texts(self.preset)[key]:
             self.typed.pop(key, None)
         else:
             self.typed[key] = text
+
+    def changed(self, key: str, text: str) -> "Draft":
+        """The same draft with one more setting typed."""
+        other = copy.copy(self)
+        other.typed = dict(self.typed)
+        other.type(key, text)
+        return other
 
     def text(self, key: str) -> str:
         """A setting as it stands."""
@@ -99,7 +126,7 @@ class Draft:
             return self.typed[key]
         if key == "data.files":
             return ", ".join(self.files)
-        return plain(dict(settings_of(load_preset(self.preset)))[key])
+        return preset_texts(self.preset)[key]
 
     def overrides(self, keys: Iterable[str]) -> list[str]:
         """The typed settings as the command line takes them."""
@@ -139,11 +166,21 @@ class Estimate(NamedTuple):
     """What a run would cost; without a measured speed its time is that of two CPU cores."""
 
     parameters: int
-    memory: int
+    parts: Memory
     machine: int
-    tokens_per_step: int
+    tokens: int
     seconds: float
     measured: bool
+
+    @property
+    def memory(self) -> int:
+        """The most bytes that a step takes."""
+        return sum(self.parts)
+
+    @property
+    def tokens_per_second(self) -> float:
+        """The pace at which the run would train."""
+        return self.tokens / self.seconds
 
     @property
     def too_large(self) -> bool:
@@ -152,15 +189,20 @@ class Estimate(NamedTuple):
 
 
 def estimate(config: Config, speed: float | None) -> Estimate:
+    """The cost of a run that is being planned: its tokenizer tells the vocabulary."""
+    return cost_of(with_vocabulary(config), speed)
+
+
+def cost_of(config: Config, speed: float | None) -> Estimate:
     """The cost of a run on a machine that does so many FLOPs a second, if that is known."""
-    model, train = with_vocabulary(config).model, config.train
-    per_step = train.batch_size * train.grad_accumulation * model.context_length
-    flops = training_flops(model, train.batch_size * train.grad_accumulation, model.context_length)
+    model, train = config.model, config.train
+    windows = train.batch_size * train.grad_accumulation
+    flops = training_flops(model, windows, model.context_length)
     return Estimate(
-        parameters=inventory(model).total,
-        memory=training_bytes(model, train),
+        parameters=parameter_count(model),
+        parts=training_memory(model, train),
         machine=machine_memory(),
-        tokens_per_step=per_step,
+        tokens=train.steps * windows * model.context_length,
         seconds=train.steps * flops / (speed or TYPICAL_SPEED),
         measured=speed is not None,
     )
@@ -205,6 +247,12 @@ def pace_of(run: Run) -> Pace | None:
     except (OSError, UserError):
         return None
     return Pace(token, token * statistics.median(rates)) if rates else None
+
+
+def paces_of(runs: Iterable[Run]) -> list[Pace]:
+    """The paces of the newest of some runs, as far as they tell any."""
+    newest = sorted(runs, key=last_written, reverse=True)[:SPEED_RUNS]
+    return [pace for run in newest if (pace := pace_of(run)) is not None]
 
 
 def speed_for(config: Config, paces: Iterable[Pace]) -> float | None:

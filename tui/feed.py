@@ -15,7 +15,18 @@ import numpy as np
 from mlx_gpt.config import build, read_toml
 from mlx_gpt.errors import UserError
 from mlx_gpt.inventory import training_bytes
-from mlx_gpt.run import DECODER, LIFE, Record, Run, State, is_alive, mentions, parsed, state_of
+from mlx_gpt.run import (
+    DECODER,
+    LIFE,
+    Record,
+    Run,
+    State,
+    best_loss,
+    is_alive,
+    mentions,
+    parsed,
+    state_of,
+)
 
 SLICE_BYTES = 1 << 17  # parsed at once: about 5 ms
 SCAN_BYTES = 1 << 22  # only searched at once
@@ -32,7 +43,7 @@ STEP_FIELDS = (
     "active_memory",
     "peak_memory",
 )
-EVAL_FIELDS = ("step", "time", "train_loss", "val_loss")
+EVAL_FIELDS = ("step", "time", "train_loss", "val_loss", "best_loss")
 EVENTS_KEPT = 500
 RATE_WINDOW = 60  # log lines
 
@@ -150,6 +161,13 @@ class Surprise(NamedTuple):
     losses: tuple[float, ...]
 
 
+class Best(NamedTuple):
+    """The lowest validation loss of a run's own evaluations, and at which step."""
+
+    step: int
+    loss: float
+
+
 class Answer(NamedTuple):
     """A sample asked for while the run trains, as it grows."""
 
@@ -172,6 +190,8 @@ class Feed:
         self.events: deque[Record] = deque(maxlen=EVENTS_KEPT)
         self.life: Record | None = None
         self.started: Record = {}
+        self.eco = False  # whether the trainer rests after each step
+        self.paced_from = 0  # the step after which eco is as it is
         self.acks: list[Record] = []
         self.unanswered: dict[str, str] = {}  # commands sent from here, by id
         self.answers: dict[str, Answer] = {}
@@ -241,7 +261,8 @@ class Feed:
         """Add steps and evaluations to the curves."""
         if found:
             self.steps.add([record for record in found if record.get("kind") == "step"])
-            self.evals.add([record for record in found if record.get("kind") == "eval"])
+            evals = [record for record in found if record.get("kind") == "eval"]
+            self.evals.add([record | {"best_loss": best_loss(record)} for record in evals])
             self.curve_revision += 1
 
     def take_samples(self, found: Iterable[Record]) -> None:
@@ -267,6 +288,9 @@ class Feed:
             self.revision += 1
             if kind in LIFE:
                 self.life = record
+            if kind in ("started", "eco"):
+                self.eco = record.get("on") is True
+                self.paced_from = whole(record.get("step")) or 0
             if kind == "started":
                 self.started = record
             elif kind == "ack":
@@ -330,10 +354,26 @@ class Feed:
 
     def seconds_left(self) -> float | None:
         """The time to the end at the pace of the last lines; None before there is one."""
-        pace = seconds_per_step(self.steps["step"], self.steps["time"])
+        first = int(np.searchsorted(self.steps["step"], self.paced_from, side="right"))
+        pace = seconds_per_step(self.steps["step"][first:], self.steps["time"][first:])
         if pace is None or self.total <= self.step:
             return None
         return pace * (self.total - self.step)
+
+    def seconds_in_all(self) -> float:
+        """The time from the first line to the end, what is still to come at the pace of now."""
+        seconds, _ = worked(self.steps["step"], self.steps["time"])
+        return float(seconds.sum()) + (self.seconds_left() or 0.0) if len(seconds) else np.nan
+
+    @property
+    def best(self) -> Best | None:
+        """The evaluation that the best checkpoint is of."""
+        losses = self.evals["best_loss"]
+        known = np.flatnonzero(np.isfinite(losses))
+        if not len(known):
+            return None
+        at = known[np.argmin(losses[known])]
+        return Best(int(self.evals["step"][at]), float(losses[at]))
 
     def last(self, name: str) -> float:
         """The newest value of a step's field; NaN where there is none."""
@@ -341,15 +381,18 @@ class Feed:
 
 
 def seconds_per_step(steps: np.ndarray, times: np.ndarray) -> float | None:
-    """The pace over the last lines; pauses and a clock set back do not count."""
-    seconds = np.diff(times[-RATE_WINDOW:])
-    done = np.diff(steps[-RATE_WINDOW:])
+    """The pace over the last lines."""
+    seconds, done = worked(steps[-RATE_WINDOW:], times[-RATE_WINDOW:])
+    return float(seconds.sum() / done.sum()) if len(done) else None
+
+
+def worked(steps: np.ndarray, times: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The seconds and steps from line to line; pauses and a clock set back do not count."""
+    seconds, done = np.diff(times), np.diff(steps)
     forward = (seconds > 0) & (done > 0)
-    if not forward.any():
-        return None
     seconds, done = seconds[forward], done[forward]
-    usual = float(np.median(seconds))
-    return float(np.minimum(seconds, 20 * usual).sum() / done.sum())
+    usual = float(np.median(seconds)) if len(seconds) else 0.0
+    return np.minimum(seconds, 20 * usual), done
 
 
 def planned_memory(config: Record) -> float:
@@ -383,7 +426,7 @@ class Glance:
         self.run = run
         self.metrics, self.history = Reader(run.metrics), Reader(run.events)
         self.step_record: Record = {}
-        self.val_losses: dict[int, float] = {}
+        self.evaluations: dict[int, Record] = {}
         self.life: Record | None = None
         self.steps = 0
         self.alive = False
@@ -402,7 +445,7 @@ class Glance:
         self.read_settings()
         lines, anew = self.metrics.lines(SCAN_BYTES)
         if anew:
-            self.step_record, self.val_losses = {}, {}
+            self.step_record, self.evaluations = {}, {}
         self.take_metrics(lines)
         lines, _ = self.history.lines(SCAN_BYTES)
         for record in parsed([line for line in lines if mentions(line, LIFE)]):
@@ -428,12 +471,12 @@ class Glance:
     def take_metrics(self, lines: Sequence[bytes]) -> None:
         """The evaluations and the newest step among some lines."""
         for record in parsed([line for line in lines if b'"eval"' in line]):
-            step, loss = record.get("step"), number(record.get("val_loss"))
+            step = record.get("step")
             if record.get("kind") == "eval" and isinstance(step, int):
-                later = [known for known in self.val_losses if known >= step]
+                later = [known for known in self.evaluations if known >= step]
                 for known in later:
-                    del self.val_losses[known]
-                self.val_losses[step] = loss
+                    del self.evaluations[known]
+                self.evaluations[step] = record
         for line in reversed(lines):
             found = parsed([line]) if b'"step"' in line and b'"eval"' not in line else []
             if found and found[0].get("kind") == "step":
@@ -459,13 +502,14 @@ class Glance:
     @property
     def val_loss(self) -> float:
         """The newest validation loss."""
-        return list(self.val_losses.values())[-1] if self.val_losses else np.nan
+        evaluations = list(self.evaluations.values())
+        return number(evaluations[-1].get("val_loss")) if evaluations else np.nan
 
     @property
     def best(self) -> float:
-        """The lowest validation loss."""
-        known = [loss for loss in self.val_losses.values() if np.isfinite(loss)]
-        return min(known, default=np.nan)
+        """The lowest validation loss of the run's own evaluations."""
+        losses = [number(best_loss(record)) for record in self.evaluations.values()]
+        return min(filter(np.isfinite, losses), default=np.nan)
 
     @property
     def speed(self) -> float:

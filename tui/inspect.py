@@ -14,15 +14,18 @@ from mlx_gpt.run import Record
 from mlx_gpt.steps import TABLE
 from mlx_gpt.terminal import size, spaced, visible
 from mlx_gpt.traces import Row, Trace
+from tui.cards import Card, formula_of
 from tui.heat import bars
 from tui.i18n import known, t
 from tui.inquiry import Gap
+from tui.listing import listing_of
 from tui.walk import Node
 
 Piece = Callable[[int], str]  # a token in readable form
 
 LEVEL_SIGNS = "▁▂▃▄▅▆▇█"
 NAME_WIDTH = 22
+GROUP_WORDS = {"block": "stream", "attention": "attention", "head": "logits", "loss": "loss"}
 
 
 class Seen(NamedTuple):
@@ -155,6 +158,32 @@ def group_text(node: Node, rows: Sequence[Row], label: str) -> Content:
     if bad:
         lines.append(Content.styled(t("trace.bad", name=bad[0]), "bold $error"))
     return Content("\n").join(lines)
+
+
+# Cards
+
+
+def row_card(row: Row, *, hidden: bool) -> Card:
+    """A row of a trace; its axes stay hidden while they are to be guessed."""
+    axes = t("quiz.ask") if hidden else f"{row.axes} = {shape_text(row)}"
+    here = (f"{t('trace.axes')}: {axes}", place_of(row.kind))
+    return Card(row.name, row.formula, TABLE[row.kind].explanation, here)
+
+
+def place_of(kind: str) -> str:
+    """The line of our source that makes rows of a kind; nothing where none is known."""
+    listing = listing_of(kind)
+    if listing is None:
+        return ""
+    number = listing.numbers[0]
+    return f"{listing.file}:{number}: {listing.lines[number - listing.first].strip()}"
+
+
+def group_card(node: Node, name: str) -> Card:
+    """A group of rows."""
+    words = f"group.{node.label}"
+    formula = formula_of(GROUP_WORDS.get(node.label, ""))
+    return Card(name, formula, t(words) if known(words) else "")
 
 
 # Lens, cone, account, labs

@@ -1,5 +1,6 @@
 """What every screen of the app has: the top bar, its body, the key bar, and its manners."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual.app import ComposeResult
@@ -15,6 +16,7 @@ from textual.widgets import Static
 from mlx_gpt.errors import UserError
 from mlx_gpt.language import say
 from mlx_gpt.terminal import visible
+from tui.cards import Card, word_card
 from tui.i18n import known, t
 from tui.keymap import bind
 from tui.widgets.keybar import KeyBar
@@ -153,6 +155,18 @@ class Page(Screen[None]):
             self.say_again()
         self.ticked()
         self.ours.tell_about(self)
+
+    def own_words(self) -> Sequence[str]:
+        """What the cards of this page explain before the words of the field."""
+        return ()
+
+    def word_in_hand(self) -> str:
+        """What a card explains first: whatever the keys of the page act on now."""
+        return ""
+
+    def card(self, word: str) -> Card:
+        """The card of a word."""
+        return word_card(word)
 
     def command_line(self) -> str:
         """The command that does what this page shows."""

@@ -1,6 +1,6 @@
 """The answers of the demo: what a worker once said of the recorded run's model.
 
-`benchmarks/record_answers.py` makes the file. A request that was not recorded is refused in words.
+`benchmarks/record_demo.py` makes the file. A request that was not recorded is refused in words.
 """
 
 import asyncio

@@ -75,7 +75,7 @@ def changes(before: str, after: str) -> Content:
     parts = []
     for kind, _, _, start, end in matcher.get_opcodes():
         words = " ".join(new[start:end])
-        if words:
+        if start < end:
             parts.append(Content.styled(words, "" if kind == "equal" else "underline"))
     return Content(" ").join(parts)
 
@@ -125,7 +125,7 @@ def log_text(feed: Feed) -> Content:
 
 def repeated(event: Record) -> bool:
     """Whether an event only says that what the next or the last one tells has been asked for."""
-    asked_for = event.get("cmd") in ("pause", "resume", "save", "sample")
+    asked_for = event.get("cmd") in ("pause", "resume", "save", "sample", "eco")
     return event.get("kind") == "ack" and event.get("ok") is True and asked_for
 
 
@@ -144,7 +144,7 @@ def sentence(event: Record) -> str:
     kind = str(event.get("kind"))
     if kind == "ack":
         return answer_sentence(event)
-    turns = [f".{turn}" for turn in ("best", "early") if event.get(turn) is True]
+    turns = [f".{turn}" for turn in ("best", "early", "on") if event.get(turn) is True]
     turns += [f".{event.get('reason')}", ""]
     words = next((key for turn in turns if known(key := f"event.{kind}{turn}")), None)
     if words is None:
@@ -154,7 +154,7 @@ def sentence(event: Record) -> str:
 
 def answer_sentence(ack: Record) -> str:
     """What a trainer answers to a command; why it refuses is told in its own words."""
-    words = f"event.ack.{ack.get('cmd')}"
+    words = f"event.ack.{ack.get('cmd')}{'.on' if ack.get('on') is True else ''}"
     if ack.get("ok") is False:
         return t("event.ack.refused", message=ack.get("message"))
     if "step" not in ack or not known(words):

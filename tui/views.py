@@ -242,15 +242,9 @@ class Views:
         table = Table(weights, *self.labels(weights, ["T", "S"]), shares=True)
         drawn = self.grid.draw(table, room.width, room.height - 2, colour=room.colour)
         note = Content.styled(visible(self.looks_at(weights) or t("attention.note")), "$text-muted")
-        return title, Content("\n").join([drawn, self.strongest(weights, room.width), note])
-
-    def strongest(self, weights: np.ndarray, width: int) -> Content:
-        """What the token of the cursor, else the last one, looks at most."""
         query = self.grid.cell[0] if self.grid.cell else len(weights) - 1
-        keys = np.argsort(-weights[query], kind="stable")[: query + 1].tolist()
-        names = [f"‘{signs(self.inquiry.label(key))}’ {weights[query, key]:.0%}" for key in keys]
-        head = f"‘{signs(self.inquiry.label(query))}’ → "
-        return Content(f"{head}{as_many(names, width - len(head))}")
+        most = strongest(weights, table.rows, query, room.width)
+        return title, Content("\n").join([drawn, most, note])
 
     def looks_at(self, weights: np.ndarray) -> str:
         """The weight under the cursor in words; nothing where no cell is read."""
@@ -282,3 +276,11 @@ class Views:
         if name == "V":
             return [signs(self.inquiry.piece(token)) for token in range(size)]
         return [str(place) for place in range(size)]
+
+
+def strongest(weights: np.ndarray, tokens: Sequence[str], query: int, width: int) -> Content:
+    """What a token looks at most, by the weights (T, S) of a head."""
+    keys = np.argsort(-weights[query], kind="stable")[: query + 1].tolist()
+    names = [f"‘{tokens[key]}’ {weights[query, key]:.0%}" for key in keys]
+    head = f"‘{tokens[query]}’ → "
+    return Content(f"{head}{as_many(names, width - len(head))}")

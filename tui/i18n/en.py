@@ -6,6 +6,7 @@ EN = {
     "page.sample": "Sample",
     "page.trace": "Trace",
     "page.new": "New run",
+    "page.side": "side by side",
     "app.too_small": (
         "The terminal has {width} columns and {height} rows; make it at least 80 by 24."
     ),
@@ -77,6 +78,15 @@ EN = {
     "launch.first": "it starts",
     "launch.twice": "This training is being prepared already.",
     "launch.unseen": "{name} has begun; when you are done here, {press} shows it.",
+    "battery.draining": (
+        "The training runs on battery ({percent} %). Plug the machine in, or let it rest half of "
+        "the time (2, then E)."
+    ),
+    "battery.eco": "The training runs on battery ({percent} %). Plug the machine in when you can.",
+    "battery.low": (
+        "Only {percent} % of the battery is left: plug the machine in now, or save and stop the "
+        "training (2, then X)."
+    ),
     "stage.learning": "learning pieces",
     "stage.reading": "reading",
     "stage.tokenising": "tokenising",
@@ -107,7 +117,7 @@ EN = {
     "chart.mean": "mean",
     "chart.step": "step",
     "chart.more": "+{count} more",
-    "chart.bits": "bits/byte",
+    "chart.bits": "bits/char",
     "chart.set": "set to",
     "chart.peak": "peak",
     "chart.active": "active",
@@ -120,6 +130,7 @@ EN = {
     "curve.loss": "training loss",
     "curve.val_loss": "validation loss",
     "status.left": "{time} left",
+    "status.eco": "eco",
     "status.best": "best",
     "status.planned": "estimated {size}",
     "status.memory": "mem",
@@ -151,6 +162,16 @@ EN = {
     "runs.differences": "differences",
     "runs.setting": "setting",
     "runs.same": "No setting differs.",
+    "side.how": "Mark another run with {press}: two to four can stand side by side.",
+    "side.most": "{most} runs have room side by side: these are the first of the {count}.",
+    "side.step": "step {step}",
+    "side.older": "step {step}, its last until then",
+    "side.silent": "Not asked yet by that step.",
+    "side.unasked": "This run is not asked this prompt.",
+    "side.no_probe": "No samples yet: they come with each evaluation.",
+    "side.place": "block {layer}, head {head}",
+    "side.fewer": "It has {layers} × {heads} heads: this is block {layer}, head {head}.",
+    "side.note_two": "The command compares two: the first two of these.",
     "resume.alive": "{name} is being trained already.",
     "resume.steps": (
         "{name} has done its {steps} steps. How many shall it have in all? (a new cosine over"
@@ -169,6 +190,22 @@ EN = {
     "pane.probes": "samples",
     "pane.surprise": "surprise",
     "pane.log": "log",
+    "pane.plan": "plan",
+    "plan.none": "The settings of this run cannot be read.",
+    "plan.estimated": "estimated",
+    "plan.measured": "measured",
+    "plan.peak": "peak memory",
+    "plan.resting": "between steps",
+    "plan.own_speed": "Pace as of other runs of this size here.",
+    "plan.typical_speed": "Pace as of two CPU cores.",
+    "plan.dash": (
+        "–: not measured by itself. The peak holds all parts; between steps there are weights and "
+        "moments."
+    ),
+    "memory.weights": "weights",
+    "memory.gradients": "gradients",
+    "memory.moments": "AdamW moments",
+    "memory.activations": "activations",
     "probe.place": "step {step} ({at} of {count})",
     "probe.none": (
         "At each evaluation the model continues the same prompts; they appear here. a: ask now."
@@ -184,6 +221,8 @@ EN = {
     "event.started": "training from step {step} of {steps}",
     "event.paused": "paused at step {step}",
     "event.resumed": "goes on from step {step}",
+    "event.eco": "eco off from step {step}",
+    "event.eco.on": "eco on from step {step}: rests as long as it works",
     "event.checkpoint": "saved step {step}",
     "event.checkpoint.best": "saved step {step}, the best so far",
     "event.warning": "warning: {message}",
@@ -195,6 +234,8 @@ EN = {
     "event.ack.stop": "Stopping at step {step}, and saving it.",
     "event.ack.eval": "Evaluated at step {step}.",
     "event.ack.snapshot": "The weights of step {step} are set apart to be looked at.",
+    "event.ack.eco": "Eco off from step {step}.",
+    "event.ack.eco.on": "Eco on from step {step}: it rests as long as it works.",
     "event.ack.sample": "The model of step {step} answers.",
     "event.sample_end": "asked at step {step}: {prompt}│{text}",
     "event.finished.done": "all {step} steps are done",
@@ -208,6 +249,7 @@ EN = {
     "advice.asked.save": "Asked to save; waiting for the step to end.",
     "advice.asked.eval": "Asked to evaluate; waiting for the step to end.",
     "advice.asked.sample": "Asked for a sample; waiting for the step to end.",
+    "advice.asked.eco": "Asked to switch eco; waiting for the step to end.",
     "advice.asked.stop": "Asked to stop; waiting for the step to end, then it is saved.",
     "advice.slowed": (
         "{now} tokens/s, {fall} slower than this run usually is ({usual}): another program or "
@@ -249,22 +291,40 @@ EN = {
         "All runs in the folder, living ones first, or sorted by a column: s takes the next one, "
         "S turns the order round, a click on a head does both. Enter opens a run. Mark several "
         "with Space: their curves lie over each other below, each with the letter of its row, "
-        "and what differs in their settings stands beside them. o takes in outliers, as the "
-        "losses of a run that diverged."
+        "and what differs in their settings stands beside them; c puts two to four side by side, "
+        "with what they say and where they look. o takes in outliers, as the losses of a run that "
+        "diverged."
     ),
     "help.table": "The table: a run a line. The figures are the newest the run has written.",
     "help.settings": "What the chosen run is; with several, only the settings that differ.",
+    "help.side": (
+        "Two to four runs, a column each, with the letter of their curve. v goes from their "
+        "samples to their attention, their curves and the settings in which they differ; a tall "
+        "terminal shows two of these at once. ←/→ move through the steps at which any of the "
+        "runs was asked."
+    ),
+    "help.beside": (
+        "What each run made of the same prompt at the same step, with its losses there; where it "
+        "was asked earlier, that step is told. Underlined is what the first run does not say, and "
+        "in the first what the second does not."
+    ),
+    "help.maps": (
+        "Who looks at whom in the same head of each run, over the same prompt: a row for each "
+        "token, a column for each that it looks at. It is that of the best checkpoint, of a run "
+        "in training the newest; R asks again. Below stands what the last token looks at most."
+    ),
     "help.train": (
         "The run in hand. The large chart shows the loss: a band from the lowest to the "
         "highest step, the smoothed mean over it, validation as dots. The dashed lines are "
         "what guessing costs: blindly (ln V), by how often each token comes (unigram), by "
         "what follows what (bigram). ←/→ move a cursor through the evaluations; the samples "
         "below move along. A click in a chart puts it there, the wheel looks closer. The title "
-        "gives the values at the cursor: in nats, in bits a byte of text, and as perplexity."
+        "gives the values at the cursor: in nats, in bits a character of text, and as perplexity."
     ),
     "help.status": (
-        "State, progress, time left at the pace of the last minute; the newest losses, "
-        "learning rate, gradient norm, and peak memory beside what was estimated for the run."
+        "State, progress, time left at the pace of the last minute, eco where it rests after "
+        "each step; the newest losses, learning rate, gradient norm, and peak memory "
+        "beside what was estimated for the run."
     ),
     "help.probes": (
         "The same prompts, continued with the same seed at each evaluation. Underlined is "
@@ -275,6 +335,11 @@ EN = {
         "model gave it; see letters, then words, then accents being learnt."
     ),
     "help.log": "What the training has told, in order.",
+    "help.plan": (
+        "What the run was estimated to need, what it was measured to need, and how many times "
+        "the estimate that is. Of the memory only two sums are measured: the peak of a step, "
+        "and what stays between steps, which are weights and moments."
+    ),
     "help.sample": "Text from the model in hand.",
     "help.trace": "The forward pass, step by step.",
     "help.new": (
@@ -283,6 +348,16 @@ EN = {
     ),
     "key.app.help": "help",
     "tip.app.help": "Explain what has the focus, and every key",
+    "key.app.card": "explain",
+    "tip.app.card": "What is in hand, on a card: its formula and what it means",
+    "key.card.back": "other word",
+    "tip.card.back": "The card before",
+    "key.card.next": "other word",
+    "tip.card.next": "The next card",
+    "key.card.help": "help",
+    "tip.card.help": "Every key and word of the page",
+    "key.card.close": "close",
+    "tip.card.close": "Back to the page",
     "key.app.copy": "copy cmd",
     "tip.app.copy": "Copy the command line that does what this page shows",
     "key.app.save": "save cmd",
@@ -335,6 +410,46 @@ EN = {
     "tip.runs.demo": "Replay a recorded run, without MLX",
     "key.runs.mark": "mark",
     "tip.runs.mark": "Compare this run with others",
+    "key.runs.compare": "compare",
+    "tip.runs.compare": "Two to four runs side by side: samples, attention, curves, settings",
+    "key.side.view": "view",
+    "tip.side.view": "Samples, attention, curves or settings",
+    "key.side.back": "scrub",
+    "tip.side.back": "To the step before at which any of them was asked",
+    "key.side.forward": "scrub",
+    "tip.side.forward": "To the next step at which any of them was asked",
+    "key.side.now": "newest",
+    "tip.side.now": "To the newest step",
+    "key.side.probe": "sample",
+    "tip.side.probe": "The next of the prompts that they continue",
+    "key.side.probe_back": "sample",
+    "tip.side.probe_back": "The prompt before",
+    "key.side.block": "block",
+    "tip.side.block": "The next block",
+    "key.side.block_back": "block",
+    "tip.side.block_back": "The block before",
+    "key.side.less": "head",
+    "tip.side.less": "The head before",
+    "key.side.more": "head",
+    "tip.side.more": "The next head",
+    "key.side.edit": "prompt",
+    "tip.side.edit": "Another prompt for all of them to look at",
+    "key.side.marks": "marks",
+    "tip.side.marks": "Numbers, blocks, half blocks or signs",
+    "key.side.curve": "train/val",
+    "tip.side.curve": "Training or validation loss",
+    "key.side.left": "table",
+    "tip.side.left": "The tables to the left",
+    "key.side.right": "table",
+    "tip.side.right": "The tables to the right",
+    "key.side.upward": "table",
+    "tip.side.upward": "The tables upwards",
+    "key.side.downward": "table",
+    "tip.side.downward": "The tables downwards",
+    "key.side.reload": "ask again",
+    "tip.side.reload": "Ask each model once more",
+    "key.side.leave": "leave",
+    "tip.side.leave": "Back to the table of runs",
     "key.runs.filter": "filter",
     "tip.runs.filter": "Show only runs with these words or conditions",
     "key.runs.sort": "sort",
@@ -377,6 +492,8 @@ EN = {
     "tip.train.resume": "Go on with a run that has stopped",
     "key.train.evaluate": "evaluate",
     "tip.train.evaluate": "Measure the validation loss now",
+    "key.train.eco": "eco",
+    "tip.train.eco": "Rest after each step for as long as it took: less heat, half as fast",
     "key.train.back": "scrub",
     "tip.train.back": "To the evaluation before",
     "key.train.forward": "scrub",
@@ -384,7 +501,7 @@ EN = {
     "key.train.chart": "chart",
     "tip.train.chart": "Another metric in the large chart",
     "key.train.pane": "pane",
-    "tip.train.pane": "Samples, surprise or log below",
+    "tip.train.pane": "Samples, surprise, log or plan below",
     "key.train.log": "log axis",
     "tip.train.log": "A logarithmic axis",
     "key.train.outliers": "outliers",

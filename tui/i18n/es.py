@@ -6,6 +6,7 @@ ES = {
     "page.sample": "Generar",
     "page.trace": "Traza",
     "page.new": "Nueva",
+    "page.side": "lado a lado",
     "app.too_small": (
         "El terminal tiene {width} columnas y {height} filas; hazlo de al menos 80 por 24."
     ),
@@ -77,6 +78,15 @@ ES = {
     "launch.first": "empieza",
     "launch.twice": "Este entrenamiento ya se está preparando.",
     "launch.unseen": "{name} ya ha empezado; cuando acabes aquí, {press} lo muestra.",
+    "battery.draining": (
+        "El entrenamiento gasta batería ({percent} %). Enchufa la máquina, o haz que descanse la "
+        "mitad del tiempo (2 y luego E)."
+    ),
+    "battery.eco": "El entrenamiento gasta batería ({percent} %). Enchufa la máquina si puedes.",
+    "battery.low": (
+        "Solo queda un {percent} % de batería: enchufa la máquina ya, o guarda y detén el "
+        "entrenamiento (2 y luego X)."
+    ),
     "stage.learning": "piezas",
     "stage.reading": "lectura",
     "stage.tokenising": "tokens",
@@ -107,7 +117,7 @@ ES = {
     "chart.mean": "media",
     "chart.step": "paso",
     "chart.more": "+{count} más",
-    "chart.bits": "bits/byte",
+    "chart.bits": "bits/car.",
     "chart.set": "fijada en",
     "chart.peak": "pico",
     "chart.active": "activa",
@@ -120,6 +130,7 @@ ES = {
     "curve.loss": "pérdida de entrenamiento",
     "curve.val_loss": "pérdida de validación",
     "status.left": "quedan {time}",
+    "status.eco": "eco",
     "status.best": "mejor",
     "status.planned": "previstos {size}",
     "status.memory": "mem",
@@ -150,6 +161,16 @@ ES = {
     "runs.differences": "diferencias",
     "runs.setting": "ajuste",
     "runs.same": "Ningún ajuste difiere.",
+    "side.how": "Marca otra ejecución con {press}: caben de dos a cuatro, lado a lado.",
+    "side.most": "Caben {most} ejecuciones lado a lado: son las primeras de las {count}.",
+    "side.step": "paso {step}",
+    "side.older": "paso {step}, el último hasta ahí",
+    "side.silent": "En ese paso aún no se le había preguntado.",
+    "side.unasked": "A esta ejecución no se le pregunta este texto.",
+    "side.no_probe": "Aún no hay muestras: llegan con cada evaluación.",
+    "side.place": "bloque {layer}, cabeza {head}",
+    "side.fewer": "Tiene {layers} × {heads} cabezas: esta es bloque {layer}, cabeza {head}.",
+    "side.note_two": "La orden compara dos: las dos primeras de estas.",
     "resume.alive": "{name} ya se está entrenando.",
     "resume.steps": (
         "{name} ha dado sus {steps} pasos. ¿Cuántos debe tener en total? (un coseno nuevo "
@@ -168,6 +189,22 @@ ES = {
     "pane.probes": "muestras",
     "pane.surprise": "sorpresa",
     "pane.log": "registro",
+    "pane.plan": "plan",
+    "plan.none": "No se pueden leer los ajustes de esta ejecución.",
+    "plan.estimated": "estimado",
+    "plan.measured": "medido",
+    "plan.peak": "memoria máxima",
+    "plan.resting": "entre dos pasos",
+    "plan.own_speed": "Ritmo como el de otras ejecuciones así de grandes aquí.",
+    "plan.typical_speed": "Ritmo como el de dos núcleos de CPU.",
+    "plan.dash": (
+        "–: no se mide por separado. La máxima lo incluye todo; entre dos pasos quedan pesos y "
+        "momentos."
+    ),
+    "memory.weights": "pesos",
+    "memory.gradients": "gradientes",
+    "memory.moments": "momentos de AdamW",
+    "memory.activations": "activaciones",
     "probe.place": "paso {step} ({at} de {count})",
     "probe.none": (
         "En cada evaluación el modelo continúa los mismos textos; aparecen aquí. a: pregunta ahora."
@@ -183,6 +220,8 @@ ES = {
     "event.started": "entrena desde el paso {step} de {steps}",
     "event.paused": "en pausa en el paso {step}",
     "event.resumed": "continúa desde el paso {step}",
+    "event.eco": "eco desactivado desde el paso {step}",
+    "event.eco.on": "eco activado desde el paso {step}: descansa tanto como trabaja",
     "event.checkpoint": "guardado el paso {step}",
     "event.checkpoint.best": "guardado el paso {step}, el mejor hasta ahora",
     "event.warning": "aviso: {message}",
@@ -194,6 +233,8 @@ ES = {
     "event.ack.stop": "Se detiene en el paso {step} y lo guarda.",
     "event.ack.eval": "Evaluado en el paso {step}.",
     "event.ack.snapshot": "Los pesos del paso {step} se apartan para mirarlos.",
+    "event.ack.eco": "Eco desactivado desde el paso {step}.",
+    "event.ack.eco.on": "Eco activado desde el paso {step}: descansa tanto como trabaja.",
     "event.ack.sample": "Responde el modelo del paso {step}.",
     "event.sample_end": "pedida en el paso {step}: {prompt}│{text}",
     "event.finished.done": "los {step} pasos están dados",
@@ -207,6 +248,7 @@ ES = {
     "advice.asked.save": "Se pidió guardar; falta que termine el paso.",
     "advice.asked.eval": "Se pidió evaluar; falta que termine el paso.",
     "advice.asked.sample": "Se pidió una muestra; falta que termine el paso.",
+    "advice.asked.eco": "Se pidió cambiar el modo eco; falta que termine el paso.",
     "advice.asked.stop": "Se pidió detener; falta que termine el paso, y luego se guarda.",
     "advice.slowed": (
         "{now} tokens/s, {fall} más lenta que de costumbre ({usual}): otro programa o el "
@@ -254,23 +296,40 @@ ES = {
         "Todas las ejecuciones de la carpeta, las vivas primero, u ordenadas por una columna: s "
         "toma la siguiente, S da la vuelta al orden, un clic en una cabecera hace ambas cosas. "
         "Intro abre una ejecución. Marca varias con Espacio: sus curvas se superponen abajo, "
-        "cada una con la letra de su fila, y al lado está en qué difieren sus ajustes. o "
-        "incluye los valores atípicos, como las pérdidas de una que divergió."
+        "cada una con la letra de su fila, y al lado está en qué difieren sus ajustes; c "
+        "pone de dos a cuatro lado a lado, con lo que dicen y adónde miran. o incluye los valores "
+        "atípicos, como las pérdidas de una que divergió."
     ),
     "help.table": "La tabla: una ejecución por línea. Las cifras son las últimas que ha escrito.",
     "help.settings": "Qué es la ejecución elegida; con varias, solo los ajustes que difieren.",
+    "help.side": (
+        "De dos a cuatro ejecuciones, cada una en su columna con la letra de su curva. v pasa de "
+        "sus muestras a su atención, sus curvas y los ajustes en que difieren; un terminal alto "
+        "muestra dos cosas a la vez. ←/→ recorren los pasos en que se preguntó a alguna de ellas."
+    ),
+    "help.beside": (
+        "Qué hizo cada ejecución del mismo texto en el mismo paso, y sus pérdidas ahí; si se le "
+        "preguntó antes, se dice en qué paso. Subrayado está lo que la primera no dice, y en la "
+        "primera lo que no dice la segunda."
+    ),
+    "help.maps": (
+        "Quién mira a quién en la misma cabeza de cada ejecución, sobre el mismo texto: una fila "
+        "por token, una columna por cada uno al que mira. Es la del mejor checkpoint o, si se está "
+        "entrenando, la del más nuevo; R pregunta de nuevo. Abajo, lo que más mira el último token."
+    ),
     "help.train": (
         "La ejecución elegida. El gráfico grande muestra la pérdida: una banda del paso más "
         "bajo al más alto, la media suavizada encima y la validación como puntos. Las líneas "
         "discontinuas son lo que cuesta adivinar: a ciegas (ln V), por la frecuencia de cada "
         "token (unigrama), por lo que sigue a cada uno (bigrama). ←/→ mueven un cursor por "
         "las evaluaciones; las muestras de abajo lo siguen. Un clic en un gráfico lo pone "
-        "ahí, la rueda acerca. El título da los valores en el cursor: en nats, en bits por byte "
-        "de texto y como perplejidad."
+        "ahí, la rueda acerca. El título da los valores en el cursor: en nats, en bits por "
+        "carácter de texto y como perplejidad."
     ),
     "help.status": (
-        "Estado, progreso y tiempo que queda al ritmo del último minuto; últimas pérdidas, "
-        "tasa de aprendizaje, norma del gradiente, y pico de memoria junto a lo previsto."
+        "Estado, progreso y tiempo que queda al ritmo del último minuto, eco si descansa "
+        "tras cada paso; últimas pérdidas, tasa de aprendizaje, norma del gradiente, y pico "
+        "de memoria junto a lo previsto."
     ),
     "help.probes": (
         "Los mismos textos, continuados con la misma semilla en cada evaluación. Subrayado, "
@@ -281,6 +340,11 @@ ES = {
         " le dio el modelo; mira cómo aprende letras, palabras y acentos."
     ),
     "help.log": "Lo que el entrenamiento ha contado, en orden.",
+    "help.plan": (
+        "Lo que se estimó que la ejecución necesitaría, lo que se midió y cuántas veces lo "
+        "estimado es eso. De la memoria solo se miden dos sumas: el máximo de un paso y lo que "
+        "queda entre dos pasos, que son pesos y momentos."
+    ),
     "help.sample": "Texto del modelo elegido.",
     "help.trace": "El paso hacia delante, paso a paso.",
     "help.new": (
@@ -289,6 +353,16 @@ ES = {
     ),
     "key.app.help": "ayuda",
     "tip.app.help": "Explica lo que tiene el foco y cada tecla",
+    "key.app.card": "explica",
+    "tip.app.card": "Lo que se tiene en la mano, en una tarjeta: su fórmula y qué significa",
+    "key.card.back": "otra palabra",
+    "tip.card.back": "La tarjeta anterior",
+    "key.card.next": "otra palabra",
+    "tip.card.next": "La tarjeta siguiente",
+    "key.card.help": "ayuda",
+    "tip.card.help": "Todas las teclas y palabras de la página",
+    "key.card.close": "cerrar",
+    "tip.card.close": "Volver a la página",
     "key.app.copy": "copiar",
     "tip.app.copy": "Copia la orden que hace lo que muestra esta página",
     "key.app.save": "guardar",
@@ -341,6 +415,46 @@ ES = {
     "tip.runs.demo": "Repite una ejecución grabada, sin MLX",
     "key.runs.mark": "marcar",
     "tip.runs.mark": "Compara esta ejecución con otras",
+    "key.runs.compare": "comparar",
+    "tip.runs.compare": "De dos a cuatro, lado a lado: muestras, atención, curvas, ajustes",
+    "key.side.view": "vista",
+    "tip.side.view": "Muestras, atención, curvas o ajustes",
+    "key.side.back": "recorrer",
+    "tip.side.back": "Al paso anterior en que se preguntó a alguna",
+    "key.side.forward": "recorrer",
+    "tip.side.forward": "Al paso siguiente en que se preguntó a alguna",
+    "key.side.now": "último",
+    "tip.side.now": "Al último paso",
+    "key.side.probe": "muestra",
+    "tip.side.probe": "El siguiente de los textos que continúan",
+    "key.side.probe_back": "muestra",
+    "tip.side.probe_back": "El texto anterior",
+    "key.side.block": "bloque",
+    "tip.side.block": "El bloque siguiente",
+    "key.side.block_back": "bloque",
+    "tip.side.block_back": "El bloque anterior",
+    "key.side.less": "cabeza",
+    "tip.side.less": "La cabeza anterior",
+    "key.side.more": "cabeza",
+    "tip.side.more": "La cabeza siguiente",
+    "key.side.edit": "texto",
+    "tip.side.edit": "Otro texto que todas miren",
+    "key.side.marks": "marcas",
+    "tip.side.marks": "Números, bloques, medios bloques o signos",
+    "key.side.curve": "curva",
+    "tip.side.curve": "Pérdida de entrenamiento o de validación",
+    "key.side.left": "tabla",
+    "tip.side.left": "Las tablas a la izquierda",
+    "key.side.right": "tabla",
+    "tip.side.right": "Las tablas a la derecha",
+    "key.side.upward": "tabla",
+    "tip.side.upward": "Las tablas hacia arriba",
+    "key.side.downward": "tabla",
+    "tip.side.downward": "Las tablas hacia abajo",
+    "key.side.reload": "de nuevo",
+    "tip.side.reload": "Preguntar otra vez a cada modelo",
+    "key.side.leave": "salir",
+    "tip.side.leave": "Volver a la tabla",
     "key.runs.filter": "filtrar",
     "tip.runs.filter": "Muestra solo las que cumplen estas palabras o condiciones",
     "key.runs.sort": "orden",
@@ -383,6 +497,8 @@ ES = {
     "tip.train.resume": "Continúa una ejecución parada",
     "key.train.evaluate": "evaluar",
     "tip.train.evaluate": "Mide ahora la pérdida de validación",
+    "key.train.eco": "eco",
+    "tip.train.eco": "Descansa tras cada paso lo que duró: menos calor y ruido, a medio ritmo",
     "key.train.back": "recorrer",
     "tip.train.back": "A la evaluación anterior",
     "key.train.forward": "recorrer",
@@ -390,7 +506,7 @@ ES = {
     "key.train.chart": "gráfico",
     "tip.train.chart": "Otra medida en el gráfico grande",
     "key.train.pane": "panel",
-    "tip.train.pane": "Muestras, sorpresa o registro abajo",
+    "tip.train.pane": "Muestras, sorpresa, registro o plan abajo",
     "key.train.log": "eje log",
     "tip.train.log": "Un eje logarítmico",
     "key.train.outliers": "atípicos",

@@ -7,8 +7,11 @@ ES = {
     "topic.probes": "muestras",
     "topic.surprise": "sorpresa",
     "topic.log": "registro",
+    "topic.plan": "plan",
     "topic.table": "tabla",
     "topic.settings": "ajustes",
+    "topic.beside": "muestras",
+    "topic.maps": "atención",
     "topic.prompt": "línea del texto",
     "topic.dials": "diales",
     "topic.tokens": "texto",
@@ -22,6 +25,12 @@ ES = {
     "gloss.loss": (
         "media de −ln p(token que vino)\n"
         "Cuánto sorprende al modelo el token siguiente, de media. Entrenar la reduce."
+    ),
+    "word.validation": "pérdida de validación",
+    "gloss.validation": (
+        "media de −ln p(token que vino), en texto apartado\n"
+        "La pérdida en texto con el que nunca se entrena. Si sube mientras la de entrenamiento "
+        "baja, el modelo aprende de memoria."
     ),
     "word.nats": "nats",
     "gloss.nats": (
@@ -57,6 +66,35 @@ ES = {
         "Con cuánta fuerza tira la pérdida de todos los pesos juntos. Una norma mayor que "
         "train.grad_clip se recorta a ese valor."
     ),
+    "word.step": "paso",
+    "gloss.step": (
+        "tokens = batch_size · grad_accumulation · context_length\n"
+        "Un cambio de todos los pesos, según el gradiente medio de esos tokens de texto."
+    ),
+    "word.speed": "tokens/s",
+    "gloss.speed": (
+        "tokens de un paso / segundos de un paso\n"
+        "De cuánto texto se aprende en un segundo. Baja con un modelo mayor, una máquina "
+        "caliente u otros programas al lado."
+    ),
+    "word.memory": "memoria",
+    "gloss.memory": (
+        "pico = pesos + gradientes + momentos + activaciones\n"
+        "El pico es lo máximo que se ocupó a la vez; activa es la ocupada ahora, entre dos "
+        "pasos: pesos y momentos. El límite es lo que MLX puede tomar de esta máquina."
+    ),
+    "word.moments": "momentos de AdamW",
+    "gloss.moments": (
+        "m ← β₁·m + (1 − β₁)·g;  v ← β₂·v + (1 − β₂)·g²\n"
+        "Dos medias móviles por peso, la de su gradiente y la de su cuadrado. Un paso va según "
+        "m / √v. Juntas ocupan el doble de memoria que los pesos."
+    ),
+    "word.state": "estado",
+    "gloss.state": (
+        "● en marcha ‖ en pausa ✓ terminada ■ detenida ○ interrumpida ✗ divergida\n"
+        "Detenida: se le pidió, y se guardó. Interrumpida: su proceso ya no está. Divergida: su "
+        "pérdida dejó de ser un número. R continúa cualquiera de las tres."
+    ),
     "word.guessing": "ln V, unigrama, bigrama",
     "gloss.guessing": (
         "ln V;  −Σ p(t) ln p(t);  lo mismo dado el token anterior\n"
@@ -86,20 +124,43 @@ ES = {
         "p ≥ min-p · la p mayor\n"
         "Solo pueden venir tokens con al menos esta parte de la del más probable."
     ),
-    "word.repetition": "penalización por repetir",
-    "gloss.repetition": (
+    "word.repetition_penalty": "penalización por repetir",
+    "gloss.repetition_penalty": (
         "z / r si z > 0, si no z · r\nBaja la puntuación de los tokens que ya se usaron."
+    ),
+    "word.max_tokens": "máximo de tokens",
+    "gloss.max_tokens": (
+        "número de tokens nuevos ≤ n\n"
+        "El texto acaba tras esos tokens, o antes si el modelo lo acaba."
+    ),
+    "word.samples": "muestras a la vez",
+    "gloss.samples": (
+        "azar de la muestra i = f(semilla, i)\n"
+        "Tantos textos del mismo comienzo, cada uno con su propio azar; la misma semilla los "
+        "da todos otra vez."
+    ),
+    "word.rivals": "rivales",
+    "gloss.rivals": (
+        "p = softmax(z);  ahora = p tras T, top-k, top-p, min-p, rep\n"
+        "Lo que podría haber venido en lugar de un token, lo más probable primero: según el "
+        "modelo y según lo dejan los diales."
     ),
     "word.stream": "corriente residual (residual stream)",
     "gloss.stream": (
         "x ← x + parte(x)\n"
         "El vector que representa a un token. Cada parte del modelo lo lee y le suma algo."
     ),
-    "word.head": "cabeza de atención (attention head)",
-    "gloss.head": (
+    "word.attention": "atención (attention)",
+    "gloss.attention": (
         "softmax(q·k / √d_head) · v\n"
         "Cada token pregunta (q), lo compara con lo que ofrecen los otros (k) y mezcla lo que "
-        "entregan (v)."
+        "entregan (v). La máscara causal solo le deja los anteriores y él mismo."
+    ),
+    "word.head": "cabeza de atención (attention head)",
+    "gloss.head": (
+        "d_head = d_model / n_heads\n"
+        "La atención mira n_heads veces a la vez: cada cabeza tiene preguntas, claves y valores "
+        "propios de d_head números, y mira otra cosa."
     ),
     "word.rope": "RoPE",
     "gloss.rope": (
@@ -122,4 +183,13 @@ ES = {
         "z = Σ W · (lo que escribió cada parte)\n"
         "Un logit es una suma sobre la corriente, así que cada parte tiene su porción."
     ),
+    "word.gradients": "gradientes",
+    "gloss.gradients": (
+        "g = ∂pérdida / ∂w\n"
+        "Cuánto crecería la pérdida si creciera un peso. Donde g es larga, este texto cambiaría "
+        "más los pesos."
+    ),
+    "card.allowed": "permitido: {choices}",
+    "card.preset": "el preajuste tiene {value}",
+    "card.other": "con {value}: {changes}",
 }

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from typing import ClassVar, TypeVar
 
-from rich.table import Table
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import ActiveBinding, BindingType
@@ -14,6 +13,7 @@ from textual.widgets import Input, Static
 
 from mlx_gpt.errors import UserError
 from mlx_gpt.terminal import visible
+from tui.columns import Columns
 from tui.i18n import t
 from tui.keymap import bind
 from tui.page import reachable, translated
@@ -102,7 +102,7 @@ class Reading(Dialog[None]):
         bind("reading.close", "escape,enter,q,question_mark,f1", "close")
     ]
 
-    def __init__(self, title: str, parts: Sequence[Content | Table]) -> None:
+    def __init__(self, title: str, parts: Sequence[Content | Columns]) -> None:
         super().__init__()
         self.heading, self.parts = title, tuple(parts)
 

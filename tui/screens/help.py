@@ -1,24 +1,25 @@
 """The help: the focused part and the page, every key, the other parts, and the words."""
 
-from rich.table import Table
 from textual.content import Content
 from textual.dom import DOMNode
 from textual.widget import Widget
 
-from tui.columns import columns
+from tui.columns import Columns
 from tui.i18n import known, t
 from tui.page import Page
 from tui.screens.dialogs import Reading
 
-TRAINING = ("loss", "nats", "perplexity", "bits", "ema", "learning_rate", "grad_norm", "guessing")
-SAMPLING = ("logits", "temperature", "top_k", "top_p", "min_p", "repetition", "nats")
-FORWARD = ("stream", "head", "rope", "logits", "lens", "cone", "account", "loss", "nats")
+LOSSES = ("loss", "validation", "nats", "perplexity", "bits", "ema")
+STEPS = ("step", "learning_rate", "grad_norm", "speed", "memory", "moments")
+DIALS = ("temperature", "top_k", "top_p", "min_p", "repetition_penalty", "max_tokens", "samples")
+FORWARD = ("stream", "attention", "head", "rope", "logits", "lens", "cone", "account", "gradients")
 WORDS = {
-    "runs": TRAINING[:5],
-    "train": TRAINING,
-    "sample": SAMPLING,
-    "trace": FORWARD,
-    "new": (*TRAINING[5:], *SAMPLING[1:6], "head", "rope"),
+    "runs": (*LOSSES, "step", "speed", "state"),
+    "train": (*LOSSES, "guessing", *STEPS),
+    "sample": ("logits", "nats", "rivals", *DIALS),
+    "trace": (*FORWARD, "loss", "nats"),
+    "side": (*LOSSES, "step", "attention", "head"),
+    "new": (*STEPS, *DIALS[:6], "attention", "head", "rope"),
 }
 KEY_WIDTH, NAME_WIDTH, PART_WIDTH = 10, 12, 20
 
@@ -26,11 +27,11 @@ KEY_WIDTH, NAME_WIDTH, PART_WIDTH = 10, 12, 20
 def help_for(page: Page) -> Reading:
     """The help of a page, beginning with what has the focus."""
     first = first_topics(page)
-    parts: list[Content | Table] = [Content(f"{t(key)}\n") for key in first]
-    parts += [heading("help.keys"), columns(key_rows(page), KEY_WIDTH, NAME_WIDTH)]
+    parts: list[Content | Columns] = [Content(f"{t(key)}\n") for key in first]
+    parts += [heading("help.keys"), Columns(key_rows(page), KEY_WIDTH, NAME_WIDTH)]
     if others := part_rows(page, first):
-        parts += [heading("help.parts"), columns(others, PART_WIDTH)]
-    parts += [heading("help.words"), columns(word_rows(page), PART_WIDTH)]
+        parts += [heading("help.parts"), Columns(others, PART_WIDTH)]
+    parts += [heading("help.words"), Columns(word_rows(page), PART_WIDTH)]
     return Reading(t(f"page.{page.NAME}"), parts)
 
 

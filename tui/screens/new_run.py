@@ -15,19 +15,19 @@ from mlx_gpt.config import SECTIONS, Config, all_keys, preset_names
 from mlx_gpt.errors import UserError
 from mlx_gpt.run import check_name, list_runs, new_run_name
 from mlx_gpt.terminal import duration, size, spaced, visible
-from tui.draft import Draft, Estimate, Pace, estimate, field_of, meaning, pace_of, speed_for
-from tui.feed import last_written
+from tui.cards import Card, word_card
+from tui.draft import Draft, Estimate, Pace, estimate, field_of, meaning, paces_of, speed_for
 from tui.i18n import t
 from tui.keymap import bind
 from tui.launch import at_root, shell
 from tui.page import WIDE, Page
 from tui.screens.dialogs import Confirm
 from tui.screens.files import Files
+from tui.setting import setting_card
 from tui.widgets.form import Form, Row
 from tui.widgets.line import Line
 
 DEFAULT_PRESET = "stories"
-SPEED_RUNS = 5  # looked at to learn how fast this machine is
 LONG_SECONDS = 3600.0  # a run that takes longer is asked about before it starts
 
 
@@ -69,9 +69,7 @@ class NewRun(Page):
 
     def on_screen_resume(self) -> None:
         """Learn how fast the newest runs were here."""
-        runs = sorted(list_runs(self.ours.root), key=last_written, reverse=True)
-        paces = [pace_of(run) for run in runs[:SPEED_RUNS]]
-        self.paces = [pace for pace in paces if pace is not None]
+        self.paces = paces_of(list_runs(self.ours.root))
         super().on_screen_resume()
         if self.begun:
             self.renew()
@@ -133,9 +131,8 @@ class NewRun(Page):
     def show_cost(self, config: Config) -> None:
         """Parameters, memory and time."""
         cost = estimate(config, speed_for(config, self.paces))
-        self.query_one("#cost", Static).update(
-            cost_text(cost, config, "\n" if self.app.size.width >= WIDE else "  ·  ")
-        )
+        wide = self.app.size.width >= WIDE
+        self.query_one("#cost", Static).update(cost_text(cost, wide=wide))
 
     def say_about(self) -> None:
         """The full text of the row under the cursor: its fault, or its meaning and choices."""
@@ -276,6 +273,21 @@ class NewRun(Page):
         if agreed:
             self.ours.launch(at_root(self.ours.root, self.draft.words()))
 
+    def own_words(self) -> list[str]:
+        """The rows of the form."""
+        return [row.key for row in self.query_one(Form).rows if row.key]
+
+    def word_in_hand(self) -> str:
+        """The setting under the cursor."""
+        return self.query_one(Form).chosen.key
+
+    def card(self, word: str) -> Card:
+        """The card of a setting, of the preset or the name, or of a word."""
+        if "." in word:
+            return setting_card(self.draft, word)
+        rows = {row.key: row for row in self.query_one(Form).rows}
+        return row_card(rows[word]) if word in rows else word_card(word)
+
     def command_line(self) -> str:
         """The command that starts this run."""
         return shell(at_root(self.ours.root, self.draft.words()))
@@ -286,6 +298,12 @@ def choices_of(key: str) -> Sequence[str]:
     if key == "preset":
         return preset_names()
     return field_of(key).choices if "." in key else ()
+
+
+def row_card(row: Row) -> Card:
+    """The card of a row that is no setting."""
+    choices = " · ".join(choices_of(row.key))
+    return Card(row.label, "", row.note, [t("card.allowed", choices=choices)] if choices else ())
 
 
 def reason(fault: str) -> str:
@@ -317,13 +335,20 @@ def turned(choices: Sequence[str], now: str, move: int) -> str:
     return choices[(at + move) % len(choices)]
 
 
-def cost_text(cost: Estimate, config: Config, gap: str) -> Content:
-    """What the run would cost; the gap stands between the figures."""
+def cost_text(cost: Estimate, *, wide: bool) -> Content:
+    """What the run would cost; with room, a figure a line and the parts of the memory."""
     verdict = (" ✗", "bold $text-error") if cost.too_large else (" ✓", "$text-success")
-    tokens = cost.tokens_per_step * config.train.steps
+    gap, parts = ("\n", memory_parts(cost)) if wide else ("  ·  ", "")
     return Content.assemble(
         f"{t('new.parameters')} {spaced(cost.parameters)}{gap}",
         f"{t('new.memory')} {size(cost.memory)}{t('new.of')}{size(cost.machine)}",
         verdict,
-        f"\n{t('new.tokens')} {spaced(tokens)}{gap}{t('new.time')} {time_text(cost)}",
+        (parts, "$text-muted"),
+        f"\n{t('new.tokens')} {spaced(cost.tokens)}{gap}{t('new.time')} {time_text(cost)}",
     )
+
+
+def memory_parts(cost: Estimate) -> str:
+    """What the memory is for, a line each."""
+    parts = cost.parts._asdict().items()
+    return "".join(f"\n  {t(f'memory.{name}'):<18}{size(count):>9}" for name, count in parts)

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
-from rich.table import Table
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
@@ -11,7 +10,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from mlx_gpt.terminal import visible
-from tui.columns import columns
+from tui.columns import Columns
 from tui.keymap import bind
 from tui.screens.dialogs import Dialog
 from tui.widgets.keybar import KeyBar
@@ -68,6 +67,6 @@ class Pick(Dialog[str | None]):
         self.dismiss(None)
 
 
-def item_text(item: Item) -> Table:
+def item_text(item: Item) -> Columns:
     """An item: its name, and beside it what it is."""
-    return columns([(item.name, visible(item.words))], NAME_WIDTH)
+    return Columns([(item.name, visible(item.words))], NAME_WIDTH)

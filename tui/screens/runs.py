@@ -27,6 +27,7 @@ from tui.feed import Glance, last_written
 from tui.i18n import t
 from tui.keymap import bind
 from tui.launch import shell
+from tui.lineup import MOST, shortened
 from tui.order import SORTABLE, Sort, arranged
 from tui.page import Page
 from tui.plot import Look, short
@@ -51,9 +52,10 @@ NARROWEST = sum(width for _, width in COLUMNS) + 1  # with a scrollbar
 GLANCE_SECONDS = 0.03
 RELIST_SECONDS = 1.0
 VIEWS = ("curves", "settings")
+COLUMN_WORDS = {"state": "state", "step": "step", "val": "validation", "speed": "speed"}
 CHANGES_RUN = ("rename", "delete")
 NEEDS_RUN = (*CHANGES_RUN, "select_cursor", "mark", "sort", "reverse", "view", "curve")
-NEEDS_RUN += ("resume", "folder", "log", "outliers", "smooth", "glyphs")
+NEEDS_RUN += ("compare", "resume", "folder", "log", "outliers", "smooth", "glyphs")
 
 
 def cells(glance: Glance, now: float, name_width: int) -> list[str]:
@@ -69,11 +71,6 @@ def cells(glance: Glance, now: float, name_width: int) -> list[str]:
         short(glance.speed),
         age(now - glance.updated),
     ]
-
-
-def shortened(words: str, most: int) -> str:
-    """Words cut to a width, the cut made visible."""
-    return words if len(words) <= most else f"{words[: most - 1]}…"
 
 
 def figure(value: float) -> str:
@@ -103,6 +100,7 @@ class Runs(Page):
         bind("runs.new", "n", "app.page('new')"),
         bind("runs.demo", "D", "demo"),
         bind("runs.mark", "space", "mark"),
+        bind("runs.compare", "c", "compare"),
         bind("runs.filter", "slash", "filter"),
         bind("runs.sort", "s", "sort"),
         bind("runs.reverse", "S", "reverse", show=False),
@@ -431,6 +429,16 @@ class Runs(Page):
             self.marked.append(name)
         self.tick()
 
+    def action_compare(self) -> None:
+        """Look at the compared runs side by side."""
+        runs = self.compared()
+        if len(runs) < 2:
+            self.tell(t("side.how", press=self.key_of("runs.mark")))
+            return
+        if len(runs) > MOST:
+            self.tell(t("side.most", most=MOST, count=len(runs)))
+        self.ours.compare(runs[:MOST])
+
     def action_filter(self) -> None:
         """Type what the runs shown must have."""
         self.add_class("-filtering")
@@ -513,8 +521,7 @@ class Runs(Page):
         except (OSError, UserError) as error:
             self.refuse(str(error))
             return
-        if self.ours.run_in_hand is not None and self.ours.run_in_hand.name == run.name:
-            self.ours.run_in_hand = Run(target)
+        self.ours.follow(run, target)
         self.look_again()
 
     def action_delete(self) -> None:
@@ -555,6 +562,10 @@ class Runs(Page):
         clipboard.copy(self.ours, str(path))
         done = "runs.folder_shown" if show_folder(path) else "runs.folder_copied"
         self.tell(t(done, path=path, program=opener()))
+
+    def word_in_hand(self) -> str:
+        """The column that the runs are sorted by, else the loss."""
+        return COLUMN_WORDS.get(self.sort.column, "loss")
 
     def command_line(self) -> str:
         """The runs as the command line shows them."""

@@ -48,7 +48,7 @@ class Sample(Page):
     NAME = "sample"
     topic = "help.sample"
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("sample.prompt", "i,slash", "prompt"),
+        bind("sample.prompt", "e,slash", "prompt"),
         bind("sample.generate", "g", "generate"),
         bind("sample.again", "r", "again"),
         bind("sample.stop", "space", "stop"),
@@ -74,6 +74,7 @@ class Sample(Page):
         self.prompt = ""
         self.settings: dict[str, Any] = dict(DEFAULTS)
         self.dial = 0
+        self.touched = "dial"  # what a key acted on last: a dial, a token, a rival
         self.strands: list[Strand] = []
         self.past: list[list[Strand]] = []
         self.active = self.cursor = self.rival = 0
@@ -362,6 +363,7 @@ class Sample(Page):
     def action_move(self, move: int) -> None:
         """The cursor to another token."""
         if self.strands and self.strand.pieces:
+            self.touched = "token"
             last = len(self.strand.pieces) - 1
             self.cursor = min(max(self.cursor + move, 0), last)
             self.following = self.cursor == last and move > 0
@@ -380,9 +382,7 @@ class Sample(Page):
         """Another rival."""
         choice = self.choice()
         if choice is not None:
-            self.rival = min(max(choice.rival + move, 0), max(len(choice.piece.names) - 1, 0))
-            self.following = False
-        self.draw()
+            self.choose(min(max(choice.rival + move, 0), max(len(choice.piece.names) - 1, 0)))
 
     def on_chosen(self, message: Chosen) -> None:
         """A click on a token, a rival or a dial."""
@@ -390,8 +390,8 @@ class Sample(Page):
         does[message.what](*message.place)
 
     def choose(self, rival: int) -> None:
-        """The rival that was clicked."""
-        self.rival, self.following = rival, False
+        """Take a rival in hand."""
+        self.rival, self.following, self.touched = rival, False, "rival"
         self.draw()
 
     def point(self, strand: int, index: int) -> None:
@@ -408,19 +408,18 @@ class Sample(Page):
 
     def action_dial(self, move: int) -> None:
         """Take another dial in hand."""
-        self.dial = (self.dial + move) % len(DIALS)
-        self.draw()
+        self.take((self.dial + move) % len(DIALS))
 
     def take(self, number: int) -> None:
-        """The dial that was clicked."""
-        self.dial = number
+        """Take a dial in hand."""
+        self.dial, self.touched = number, "dial"
         self.draw()
 
     def action_turn(self, move: int) -> None:
         """Turn the dial in hand; the bars follow at once."""
         dial = DIALS[self.dial]
         self.settings[dial.name] = turned(dial, self.settings[dial.name], move)
-        self.draw()
+        self.take(self.dial)
 
     def action_reset(self) -> None:
         """The dials as they were at first."""
@@ -444,6 +443,11 @@ class Sample(Page):
         if action == "other":
             return len(self.strands) > 1
         return True
+
+    def word_in_hand(self) -> str:
+        """The dial, the token or the rivals, whichever was acted on last."""
+        dial = DIALS[self.dial].name
+        return {"token": "nats", "rival": "rivals"}.get(self.touched, dial)
 
     def command_line(self) -> str:
         """The command that samples the same text."""

@@ -15,14 +15,17 @@ from mlx_gpt.errors import UserError
 from mlx_gpt.language import say
 from mlx_gpt.run import Record, is_alive
 from mlx_gpt.terminal import visible
+from tui.cards import Card, word_card
 from tui.history import history_path, read_prompts, remembered, write_prompts
 from tui.i18n import t
 from tui.inquiry import Edit, Given, Inquiry
 from tui.inside import DEMO, Place, command_for, place_of
 from tui.inspect import (
     Seen,
+    group_card,
     group_text,
     prompt_text,
+    row_card,
     row_text,
     signs,
 )
@@ -41,6 +44,15 @@ from tui.widgets.row_tree import Marks, RowTree, node_name
 from tui.widgets.view_pane import ViewPane
 
 PROMPT = "Once upon a time"
+VIEW_WORDS = {
+    "attention": "attention",
+    "lens": "lens",
+    "cone": "cone",
+    "account": "account",
+    "next": "logits",
+    "rope": "rope",
+    "gradients": "gradients",
+}
 WRITERS = {
     "attention": ("attn_out",),
     "feed-forward": ("down",),
@@ -62,7 +74,7 @@ class Trace(Page):
         bind("trace.view", "v", "view(1)"),
         bind("trace.less", "comma", "move(-1)"),
         bind("trace.more", "full_stop", "move(1)"),
-        bind("trace.edit", "e,i", "edit"),
+        bind("trace.edit", "e", "edit"),
         bind("trace.break", "b", "break"),
         bind("trace.zero", "o", "knock_out"),
         bind("trace.restore", "0", "restore"),
@@ -661,6 +673,23 @@ class Trace(Page):
         if action == "restore":
             return bool(self.inquiry.given.changes)
         return True
+
+    def own_words(self) -> tuple[str, ...]:
+        """The row or group under the cursor."""
+        return ("row",) if self.walk is not None else ()
+
+    def word_in_hand(self) -> str:
+        """What the view shows, else the row."""
+        return VIEW_WORDS.get(self.views.name, "row")
+
+    def card(self, word: str) -> Card:
+        """The card of the row under the cursor, or of a word."""
+        if word != "row" or self.walk is None:
+            return word_card(word)
+        node, row = self.walk.node, self.walk.row
+        if node.row is None:
+            return group_card(node, node_name(node))
+        return row_card(row, hidden=row.name in self.hidden())
 
     def command_line(self) -> str:
         """The command that shows the same; of a mistake, the one with which the labs look at it."""

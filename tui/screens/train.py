@@ -10,16 +10,18 @@ from textual.content import Content
 from textual.widgets import Static
 
 from mlx_gpt.errors import UserError
-from mlx_gpt.run import send
+from mlx_gpt.run import list_runs, send
 from mlx_gpt.terminal import visible
 from tui.curves import METRICS, WEIGHTS, figure, neighbour, untold, zoomed
 from tui.diagnosis import Advice, diagnose, lower_rate
+from tui.draft import Estimate, paces_of
 from tui.feed import Feed
 from tui.i18n import t
 from tui.keymap import bind
 from tui.launch import again_words, resume_words, shell
 from tui.messages import Pointed, Zoomed
 from tui.page import WIDE, Page
+from tui.plan import plan_text, planned
 from tui.plot import Figure, Look
 from tui.screens.dialogs import Ask
 from tui.story import answer_sentence, log_text, probe_text, surprise_text
@@ -27,8 +29,9 @@ from tui.widgets.chart import Chart
 from tui.widgets.pane import Pane
 from tui.widgets.status import Status
 
-PANES = ("probes", "surprise", "log")
+PANES = ("probes", "surprise", "log", "plan")
 UNCLIPPED = ("lr", "memory")
+METRIC_WORDS = {"lr": "learning_rate", "tokens_per_second": "speed"}
 SIDE = 4
 SIDE_TURNS = 8
 
@@ -45,6 +48,7 @@ class Train(Page):
         bind("train.stop", "X", "stop"),
         bind("train.resume", "R", "resume"),
         bind("train.evaluate", "e", "tell_trainer('eval')"),
+        bind("train.eco", "E", "eco"),
         bind("train.back", "left", "scrub(-1)"),
         bind("train.forward", "right", "scrub(1)"),
         bind("train.chart", "g", "chart"),
@@ -73,6 +77,9 @@ class Train(Page):
         self.drawn_curves: object = None
         self.drawn_words: object = None
         self.drawn_needs: object = None
+        self.drawn_plan: object = None
+        self.plan: Estimate | None = None
+        self.planned_for: object = None
         self.advised: object = None
         self.advice_lines = 0
         self.drawn_side: object = None
@@ -93,6 +100,7 @@ class Train(Page):
             yield Pane("probes", "help.probes")
             yield Pane("surprise", "help.surprise")
             yield Pane("log", "help.log", at_end=True)
+            yield Pane("plan", "help.plan")
 
     def on_mount(self) -> None:
         """The first look."""
@@ -130,6 +138,9 @@ class Train(Page):
         if words != self.drawn_words:
             self.drawn_words = words
             self.draw_panes(feed)
+        if (base, feed.curve_revision) != self.drawn_plan:
+            self.drawn_plan = (base, feed.curve_revision)
+            self.draw_plan(feed)
         needs = (curves, feed.gone, self.ours.preparing())
         if needs != self.drawn_needs:
             self.drawn_needs = needs
@@ -153,7 +164,7 @@ class Train(Page):
     def draw_anew(self) -> None:
         """Forget what is drawn, and draw."""
         self.drawn_curves = self.drawn_words = self.drawn_needs = None
-        self.advised = self.drawn_side = None
+        self.advised = self.drawn_side = self.drawn_plan = None
         self.tick()
 
     def draw_charts(self, feed: Feed) -> None:
@@ -197,6 +208,19 @@ class Train(Page):
             self.query_one("#surprise", Pane).show(title, content)
         if "log" in shown:
             self.query_one("#log", Pane).show(t("pane.log"), log_text(feed))
+
+    def draw_plan(self, feed: Feed) -> None:
+        """What the run costs beside what it was to cost, where that is seen."""
+        if "plan" in self.shown_panes():
+            self.query_one("#plan", Pane).show(*plan_text(feed, self.plan_of(feed)))
+
+    def plan_of(self, feed: Feed) -> Estimate | None:
+        """What the run was to cost, estimated once; the recorded one was made elsewhere."""
+        if (feed.run.path, feed.configured_at) != self.planned_for:
+            self.planned_for = (feed.run.path, feed.configured_at)
+            others = [run for run in list_runs(self.ours.root) if run.name != feed.run.name]
+            self.plan = planned(feed, [] if self.ours.replaying else paces_of(others))
+        return self.plan
 
     def tell_answers(self, feed: Feed) -> None:
         """What the trainer answered to commands from here."""
@@ -345,6 +369,12 @@ class Train(Page):
         if feed is not None:
             self.command(feed, cmd)
 
+    def action_eco(self) -> None:
+        """Rest after each step for as long as it took, or no longer."""
+        feed = self.living()
+        if feed is not None:
+            self.command(feed, "eco", on=not feed.eco)
+
     def action_stop(self) -> None:
         """Save and stop; `R` goes on from there."""
         feed = self.living()
@@ -387,6 +417,7 @@ class Train(Page):
             "stop": alive,
             "tell_trainer": alive and not self.ours.replaying,
             "ask_sample": alive and not self.ours.replaying,
+            "eco": alive and not self.ours.replaying,
             "resume": self.ours.replaying or (feed is not None and not alive),
             "pane": len(self.shown_panes()) < len(PANES),
         }
@@ -403,6 +434,10 @@ class Train(Page):
         if self.ours.replay is not None:
             self.ours.replay.step_on()
             self.tick()
+
+    def word_in_hand(self) -> str:
+        """The metric of the large chart."""
+        return METRIC_WORDS.get(self.metric, self.metric)
 
     def command_line(self) -> str:
         """The command that trains this run again, or goes on with it."""

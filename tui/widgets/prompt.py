@@ -1,4 +1,4 @@
-"""The line in which a prompt is written, with the prompts of the past."""
+"""The lines of the pages that ask a model: one for prompts, one for answers."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -10,7 +10,21 @@ from textual.widgets import Input
 from tui.keymap import bind
 
 
-class Prompt(Input):
+class PageLine(Input):
+    """A line that is written over a page, and left to go back to it."""
+
+    class Left(Message):
+        """The line was left without an answer."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(id=name, compact=True, select_on_focus=False)
+
+    def action_leave(self) -> None:
+        """Back to the page."""
+        self.post_message(self.Left())
+
+
+class Prompt(PageLine):
     """A line of text; up and down walk through what was written before."""
 
     topic = "help.prompt"
@@ -21,11 +35,11 @@ class Prompt(Input):
         bind("prompt.leave", "escape", "leave"),
     ]
 
-    class Left(Message):
-        """The line was left without an answer."""
+    class Left(PageLine.Left):
+        """No prompt is given."""
 
     def __init__(self, name: str) -> None:
-        super().__init__(id=name, compact=True, select_on_focus=False)
+        super().__init__(name)
         self.past: list[str] = []
         self.back = 0  # how far in the past: 0 is what is being written now
         self.draft = ""
@@ -46,12 +60,8 @@ class Prompt(Input):
         """The prompt after."""
         self.recall(self.back - 1)
 
-    def action_leave(self) -> None:
-        """Back to the page."""
-        self.post_message(self.Left())
 
-
-class Answer(Input):
+class Answer(PageLine):
     """A line in which a question is answered; up and down go to other questions."""
 
     topic = "help.answer"
@@ -68,16 +78,9 @@ class Answer(Input):
 
         move: int
 
-    class Left(Message):
+    class Left(PageLine.Left):
         """No more questions are wanted."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(id=name, compact=True, select_on_focus=False)
 
     def action_step(self, move: int) -> None:
         """The next question, or the one before."""
         self.post_message(self.Stepped(move))
-
-    def action_leave(self) -> None:
-        """Back to the page."""
-        self.post_message(self.Left())

@@ -100,6 +100,8 @@ def progress(feed: Feed) -> list[Part]:
     left = feed.seconds_left() if state == "running" else None
     if left is not None:
         parts.append(Part(t("status.left", time=duration(left)), 1))
+    if feed.eco and feed.alive:
+        parts.append(Part(t("status.eco"), 1, "$text-success"))
     speed = feed.last("tokens_per_second")
     if math.isfinite(speed):
         parts.append(Part(f"{short(speed)} tok/s", 3))
@@ -112,10 +114,8 @@ def figures(feed: Feed) -> list[Part]:
     parts = [Part(f"{t('chart.train')} {number_or_dash(feed.last('loss'))}")]
     if len(val):
         parts.append(Part(f"{t('chart.val')} {number_or_dash(float(val[-1]))}", 1))
-    known = val[val == val]
-    if len(known):
-        at = int(feed.evals["step"][val == known.min()][0])
-        parts.append(Part(f"{t('status.best')} {number(float(known.min()))}@{at}", 5))
+    if feed.best:
+        parts.append(Part(f"{t('status.best')} {number(feed.best.loss)}@{feed.best.step}", 5))
     parts.append(Part(f"lr {short(feed.last('lr'))}", 2))
     parts.append(Part(f"|g| {short(feed.last('grad_norm'))}", 4))
     peak = feed.last("peak_memory")

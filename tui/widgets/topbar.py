@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from tui.app import MlxGptApp
 
 PAGES = ("runs", "train", "sample", "trace", "new")
+HOMES = {"side": "runs"}  # the page from which one comes to another
 
 
 class TopBar(Widget):
@@ -27,7 +28,7 @@ class TopBar(Widget):
         tabs = [Content.styled(" mlx-gpt ", "bold")]
         for number, name in enumerate(PAGES, 1):
             label = f" {number} {t(f'page.{name}')} "
-            chosen = app.current_mode == name
+            chosen = HOMES.get(app.current_mode, app.current_mode) == name
             style = Style.parse("reverse" if chosen else "") + Style.from_meta(
                 {"@click": f"app.page('{name}')"}
             )
