@@ -520,6 +520,7 @@ async def test_a_filter_that_keeps_nothing_says_why(tmp_path: Path, typed: str, 
 
 async def test_without_a_run_no_key_that_needs_one_is_shown(tmp_path: Path):
     async with app_over(tmp_path).run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
         page = page_of(pilot)
         shown = text_of(page).split("\n")[-1]
         assert "b 3-min run  n new run  D demo" in shown

@@ -20,7 +20,7 @@ How it hangs together, for whoever adds a part:
   by `mlx_gpt.run.send`. New trainings are processes of their own (tui/launch.py).
 - What a user chooses for good (language, theme, marks) goes through `app.choose` (tui/choices.py).
 - Text from outside goes through `mlx_gpt.terminal.visible` and is never parsed as markup.
-- Colours are theme variables in app.tcss; what they say is also said by a sign or a number.
+- Colours are variables of the theme; what they say is also said by a sign or a number.
 """
 
 import shlex
@@ -70,7 +70,16 @@ HEIGHTS = [(0, "-short"), (TALL, "-tall")]
 SOON_SECONDS = 0.005
 ABOUT_SECONDS = 0.005
 LOAD_SECONDS = 0.4
-LATER = ("help", "sample", "trace", "new_run", "runs", "train", "side", "card")  # pages not yet seen
+LATER = (
+    "help",
+    "sample",
+    "trace",
+    "new_run",
+    "runs",
+    "train",
+    "side",
+    "card",
+)  # pages not yet seen
 
 
 def runs_page() -> Screen[None]:
@@ -120,10 +129,11 @@ class MlxGptApp(App[None]):
 
     CSS_PATH: ClassVar = ["app.tcss", "models.tcss"]
     TITLE = "mlx-gpt"
-    DEFAULT_MODE = "runs"
+    DEFAULT_MODE = "start"
     HORIZONTAL_BREAKPOINTS = WIDTHS
     VERTICAL_BREAKPOINTS = HEIGHTS
     MODES: ClassVar[dict[str, str | Callable[[], Screen[None]]]] = {
+        "start": Screen,  # empty, and gone before it is seen: where to begin is decided later
         "runs": runs_page,
         "train": train_page,
         "sample": sample_page,
@@ -193,7 +203,7 @@ class MlxGptApp(App[None]):
             self.notify(faults, severity="error", timeout=20, markup=False)
         if self.demo:
             self.action_demo()
-        elif self.start_page != "runs":
+        else:
             self.switch_mode(self.start_page)
         self.set_interval(TICK_SECONDS, self.tick)
         self.set_interval(LOAD_SECONDS, self.load_next, repeat=len(LATER) - 1)

@@ -268,7 +268,7 @@ class Runs(Page):
         if name in self.places:
             place = self.places[name]
             chart = self.query_one("#curves", Chart)
-            colour = chart.get_component_rich_style(f"chart--{style_of(place)}").color
+            colour = chart.style_named(style_of(place)).color
             mark.append(sign_of(place), Style(color=colour))
         return mark
 

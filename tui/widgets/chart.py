@@ -1,25 +1,41 @@
 """A chart: curves of one figure in braille, drawn only when they or the size change."""
 
 from itertools import zip_longest
-from typing import ClassVar
 
 from rich.segment import Segment
+from rich.style import Style as RichStyle
 from textual import events
 from textual.geometry import Region
 from textual.strip import Strip
+from textual.style import Style
 from textual.widget import Widget
 
 from tui.messages import Pointed, Zoomed
 from tui.plot import LABEL_WIDTH, Figure, Line, Look, draw, view_of
 
-STYLES = ("plot", "axis", "title", "band", "train", "val", "extra", "reference", "cursor", "bad")
-RUN_STYLES = tuple(f"run{number}" for number in range(6))
+# Component classes would be a node of the style sheet each, in every chart of a page.
+STYLES = {
+    "plot": "",
+    "axis": "$foreground 70%",
+    "title": "bold",
+    "band": "$primary-lighten-1",
+    "train": "bold $text-success",
+    "val": "$text-warning",
+    "extra": "$secondary",
+    "reference": "$foreground 70%",
+    "cursor": "bold $text-accent",
+    "bad": "bold $text-error",
+    "run0": "$text-success",
+    "run1": "$text-warning",
+    "run2": "$primary",
+    "run3": "$text-error",
+    "run4": "$secondary",
+    "run5": "",
+}
 
 
 class Chart(Widget):
     """Draws a figure; a click points at a step, the wheel zooms."""
-
-    COMPONENT_CLASSES: ClassVar[set[str]] = {f"chart--{name}" for name in (*STYLES, *RUN_STYLES)}
 
     def __init__(self, name: str) -> None:
         super().__init__(id=name)
@@ -56,19 +72,19 @@ class Chart(Widget):
 
     def strip(self, line: Line) -> Strip:
         """A line in colours."""
-        segments = [
-            Segment(piece.text, self.get_component_rich_style(f"chart--{piece.style}"))
-            for piece in line
-        ]
-        plain = self.get_component_rich_style("chart--plot")
-        return Strip(segments).adjust_cell_length(self.size.width, plain)
+        segments = [Segment(piece.text, self.style_named(piece.style)) for piece in line]
+        return Strip(segments).adjust_cell_length(self.size.width, self.style_named("plot"))
+
+    def style_named(self, name: str) -> RichStyle:
+        """How a part of the drawing looks in the theme of the moment."""
+        return (self.visual_style + Style.parse(STYLES[name])).rich_style
 
     def render_line(self, y: int) -> Strip:
         """One line of the chart."""
         strips = self.drawing()
         if y < len(strips):
             return strips[y]
-        return Strip.blank(self.size.width, self.get_component_rich_style("chart--plot"))
+        return Strip.blank(self.size.width, self.style_named("plot"))
 
     def step_at(self, x: int) -> float | None:
         """The step under a column of the widget."""
