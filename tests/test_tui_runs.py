@@ -522,9 +522,10 @@ async def test_without_a_run_no_key_that_needs_one_is_shown(tmp_path: Path):
     async with app_over(tmp_path).run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         page = page_of(pilot)
-        shown = text_of(page).split("\n")[-1]
+        shown = "".join(text_of(page).split("\n")[-2:])
         assert "b 3-min run  n new run  D demo" in shown
-        assert [word for word in ("mark", "rename", "delete", "resume") if word in shown] == []
+        needing = ("⏎ open", "mark", "rename", "delete", "resume")
+        assert [words for words in needing if words in shown] == []
         made_run(tmp_path)
         page.look_again()
         await pilot.pause()

@@ -25,3 +25,7 @@ class RunTable(DataTable[Text], inherit_bindings=False):
 
     def __init__(self) -> None:
         super().__init__(cursor_type="row", cell_padding=0, id="table")
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Enter needs a run to open."""
+        return None if action == "select_cursor" and not self.row_count else True
