@@ -146,8 +146,10 @@ def find_files(names: Iterable[str]) -> tuple[Path, ...]:
         path = Path(name).expanduser()
         if path.is_dir():
             found |= dict.fromkeys(text_files(path))
-        elif path.exists():
+        elif path.is_file():
             found[path] = None
+        elif path.exists():
+            raise UserError(f"{name} is a pipe or a device, and text is read twice; save it first")
         else:
             raise UserError(f"no file or folder {name}")
     return tuple(found)

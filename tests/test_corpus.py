@@ -176,6 +176,9 @@ def test_an_empty_file_is_named(tmp_path: Path, data: bytes):
 
 def test_what_is_not_there_or_cannot_be_read_is_named(tmp_path: Path):
     assert "no file or folder" in refusal(tmp_path / "missing.txt")
+    os.mkfifo(tmp_path / "pipe.txt")
+    assert "is a pipe or a device" in refusal(tmp_path / "pipe.txt")
+    (tmp_path / "pipe.txt").unlink()
     assert "holds no text file" in refusal(tmp_path)
     cut = write(tmp_path / "cut.txt.gz", gzip.compress(b"abc" * 10_000)[:50])
     assert f"cannot read {cut}" in refusal(cut)
