@@ -284,7 +284,7 @@ def state_of(alive: bool, event: Record | None) -> State:
     if kind != "finished" or event is None:
         return "interrupted"
     ends: dict[Any, State] = {"done": "finished", "stopped": "stopped", "diverged": "diverged"}
-    return ends.get(event.get("reason"), "interrupted")
+    return ends.get(str(event.get("reason")), "interrupted")
 
 
 # Finding runs

@@ -11,7 +11,7 @@ import os
 import shutil
 import signal
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from types import FrameType
@@ -35,6 +35,7 @@ LOG_SECONDS = 0.1  # at most ten lines a second in metrics.jsonl
 PAUSE_SECONDS = 0.02
 SLOW_STEP = 0.5  # seconds, of which the milliseconds between two steps are no part
 ECO_REST = 1.0  # seconds of rest for each second of work
+END_SIGN = "∎"  # where a text ends among the pieces of several
 Reason = Literal["done", "stopped", "diverged"]
 
 
@@ -484,8 +485,7 @@ class Session:
     def map_surprise(self) -> None:
         """Write how unexpected each token of a fixed validation text is, for the app to colour."""
         for window in eval_batches(self.tokens.val, self.config.model.context_length, 1, 1):
-            decoder = Decoder(self.tokenizer)
-            pieces = [decoder.feed(int(token)) for token in window.targets[0]]
+            pieces = pieces_of(self.tokenizer, window.targets[0].tolist())
             losses = [round(loss, 4) for loss in self.learner.surprises(window)]
             values = {"step": self.step, "pieces": pieces, "losses": losses}
             append(self.run.samples, {"kind": "surprise", "time": round(time.time(), 3), **values})
@@ -703,3 +703,9 @@ class Session:
         rivals = [told(*rival) for rival in token.top]
         logit = to_json(float(f"{token.logit:.6g}"))
         return {"token": told(token.id, token.p), "rivals": rivals, "logit": logit}
+
+
+def pieces_of(tokenizer: Tokenizer, ids: Iterable[int]) -> list[str]:
+    """What each token adds to a text, which half a character does not; a sign where a text ends."""
+    decoder = Decoder(tokenizer)
+    return [END_SIGN if token == tokenizer.end_id else decoder.feed(token) for token in ids]

@@ -81,26 +81,35 @@ def table(rows: Sequence[Sequence[str]], *, right: Iterable[int] = ()) -> str:
     """Rows in columns that line up; the columns named in `right` are right-aligned."""
     if not rows:
         return ""
-    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    widths = [max(width_of(row[i]) for row in rows) for i in range(len(rows[0]))]
     aligned = set(right)
     lines = []
     for row in rows:
+        pads = [" " * (width - width_of(cell)) for cell, width in zip(row, widths, strict=True)]
         cells = [
-            cell.rjust(width) if i in aligned else cell.ljust(width)
-            for i, (cell, width) in enumerate(zip(row, widths, strict=True))
+            pad + cell if i in aligned else cell + pad
+            for i, (cell, pad) in enumerate(zip(row, pads, strict=True))
         ]
         lines.append("  ".join(cells).rstrip())
     return "\n".join(lines)
 
 
+def width_of(text: str) -> int:
+    """The columns that a text takes: letters of East Asia take two, combining marks none."""
+    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
+    return len(text) + wide - sum(unicodedata.category(each) in ("Mn", "Me") for each in text)
+
+
 def duration(seconds: float) -> str:
-    """Seconds as people say them: 8 s, 3 min 20 s, 2 h 5 min."""
+    """Seconds as people say them: 8 s, 3 min 20 s, 2 h 5 min, 500 d 15 h."""
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"
     if whole < 3600:
         return f"{whole // 60} min {whole % 60} s"
-    return f"{whole // 3600} h {whole % 3600 // 60} min"
+    if whole < 86400:
+        return f"{whole // 3600} h {whole % 3600 // 60} min"
+    return f"{whole // 86400} d {whole % 86400 // 3600} h"
 
 
 def spaced(number: int) -> str:

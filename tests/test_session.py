@@ -35,6 +35,7 @@ from mlx_gpt.session import (
     Session,
     Warned,
     lay_out,
+    pieces_of,
     record,
 )
 from mlx_gpt.tokenizer import ByteTokenizer, name_of
@@ -768,3 +769,9 @@ def test_tokens_in_place_of_a_prompt_are_checked_like_any(folder: Path):
             sent.append(send(session.run, "sample", ids=[999], top=1))
     (fault,) = [event for event in read(session.run.events, "error") if event["id"] == sent[0]]
     assert "outside the vocabulary" in fault["message"]
+
+
+def test_the_end_of_a_text_is_seen_among_its_pieces():
+    tokenizer = ByteTokenizer()
+    ids = [*tokenizer.encode("aé"), tokenizer.end_id, *tokenizer.encode("É")]
+    assert pieces_of(tokenizer, ids) == ["a", "", "é", "∎", "", "É"]

@@ -6,7 +6,7 @@ import unicodedata
 import pytest
 
 from mlx_gpt.language import Language, say
-from mlx_gpt.terminal import Progress, visible
+from mlx_gpt.terminal import Progress, duration, table, visible
 
 ACTING = {"Cc", "Cf", "Zl", "Zp"}
 
@@ -46,3 +46,24 @@ def test_a_program_reads_the_same_stages_in_every_language(
     progress.in_lines = True
     progress.bar("tokenising", 3, 4)
     assert capsys.readouterr().err == "tokenising 75%\n"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (8.4, "8 s"),
+        (59.6, "1 min 0 s"),
+        (200, "3 min 20 s"),
+        (7500, "2 h 5 min"),
+        (86399, "23 h 59 min"),
+        (86400, "1 d 0 h"),
+        (43_256_400, "500 d 15 h"),
+    ],
+)
+def test_a_duration_is_said_in_its_two_largest_units(seconds: float, said: str):
+    assert duration(seconds) == said
+
+
+def test_columns_line_up_whatever_the_width_of_their_letters():
+    rows = [("日本語", "1"), ("e\u0301a", "22"), ("plain", "3")]
+    assert table(rows, right=[1]).split("\n") == ["日本語   1", "e\u0301a      22", "plain    3"]

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 import pytest
 
 from mlx_gpt import checkpoint
@@ -548,18 +549,34 @@ def test_a_signal_ends_the_process_after_one_save(
     assert read(run.metrics, "step")[-1]["step"] == step
 
 
-def test_ctrl_c_while_the_text_is_read_leaves_nothing(here: Path) -> None:
-    os.mkfifo(here / "slow.txt")
-    process = subprocess.Popen(
-        command("mini", "slow.txt", *SMALL), stderr=subprocess.PIPE, text=True
-    )
+@contextlib.contextmanager
+def long_text(path: Path) -> Iterator[Path]:
+    """A text that takes more than a moment to read."""
+    with path.open("wb") as file:
+        for _ in range(200):
+            file.write(b"the boat and the sea\n" * 50_000)
+    yield path
+    path.unlink()
+
+
+def interrupted_while_reading(path: Path, *words: str) -> tuple[int, str]:
+    """The exit code and the words of a command that gets Ctrl-C while it reads a text."""
+    process = subprocess.Popen(command(*words), stderr=subprocess.PIPE, text=True)
+    seen = psutil.Process(process.pid)
     try:
-        with (here / "slow.txt").open("w"):  # opens once the other side reads
-            process.send_signal(signal.SIGINT)
-            _, err = process.communicate(timeout=60)
+        while process.poll() is None and str(path) not in {each.path for each in seen.open_files()}:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
     finally:
         process.kill()
-    assert process.returncode == 130
+    return process.returncode, err
+
+
+def test_ctrl_c_while_the_text_is_read_leaves_nothing(here: Path) -> None:
+    with long_text(here / "slow.txt") as path:
+        code, err = interrupted_while_reading(path, "mini", "slow.txt", *SMALL)
+    assert code == 130
     assert "Traceback" not in err
     assert not (here / "runs").exists()
 
@@ -569,18 +586,9 @@ def test_ctrl_c_while_a_run_is_taken_up_says_how_to_go_on(
     here: Path, language: str, word: str
 ) -> None:
     assert train() == 0
-    (here / "book.txt").unlink()
-    os.mkfifo(here / "book.txt")
-    process = subprocess.Popen(
-        command("--resume", "mini", "--lang", language), stderr=subprocess.PIPE, text=True
-    )
-    try:
-        with (here / "book.txt").open("w"):  # opens once the other side reads
-            process.send_signal(signal.SIGINT)
-            _, err = process.communicate(timeout=60)
-    finally:
-        process.kill()
-    assert process.returncode == 130
+    with long_text(here / "book.txt") as path:
+        code, err = interrupted_while_reading(path, "--resume", "mini", "--lang", language)
+    assert code == 130
     assert err.splitlines()[-1] == f"{word}: mlx-gpt train --resume mini"
 
 

@@ -8,9 +8,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from made_runs import made_run, step_record, text_of
+from made_runs import eval_record, made_run, step_record, text_of
 from textual.command import CommandPalette
 from textual.containers import VerticalScroll
+from textual.events import Key
 from textual.widget import Widget
 from textual.widgets import Input
 
@@ -563,3 +564,39 @@ async def test_home_and_end_scroll_a_pane(tmp_path: Path):
             await pilot.wait_for_scheduled_animations()
             assert pane.scroll_y == place
         assert pane.max_scroll_y > 0
+
+
+@pytest.mark.parametrize(("first", "second", "mode"), [("3", "1", "runs"), ("4", "2", "train")])
+async def test_a_key_pressed_while_a_page_comes_up_is_no_text(
+    tmp_path: Path, first: str, second: str, mode: str
+):
+    app = MlxGptApp(tmp_path, run=made_run(tmp_path))
+    async with app.run_test() as pilot:
+        for key in (first, second):
+            app.post_message(Key(key, key))
+        await pilot.pause(0.5)
+        assert app.current_mode == mode
+        assert not any(line.value for line in app.screen.query(Input))
+
+
+@pytest.mark.parametrize("size", [10**400, -1e308], ids=["digits", "low"])
+async def test_figures_beyond_all_measure_harm_no_page(tmp_path: Path, size: float):
+    run = made_run(tmp_path, steps=20)
+    made_run(tmp_path, "other", steps=20)
+    names = ("loss", "loss_min", "loss_max", "time", "lr", "grad_norm", "tokens_per_second")
+    names += ("active_memory", "peak_memory")
+    append(run.metrics, step_record(21, **dict.fromkeys(names, size)))
+    append(run.metrics, {**step_record(22), "step": size})
+    append(run.metrics, {**eval_record(22), "val_loss": size})
+    append(run.samples, {"kind": "sample", "step": size, "prompt": "", "text": "a"})
+    append(run.samples, {"kind": "surprise", "step": 22, "pieces": ["a"], "losses": [size]})
+    append(run.events, {"kind": "started", "steps": size, "memory_limit": size, "step": size})
+    append(run.events, {"kind": "finished", "reason": [size], "step": size})
+    facts = ("val_tokens", "val_characters", "train_tokens", "unigram_entropy")
+    run.data_json.write_text(json.dumps(dict.fromkeys(facts, size)), encoding="utf-8")
+    keys = ["g"] * 5 + ["v"] * 4 + ["left", "z", "1", "space", "down", "c", "v", "v", "v", "5"]
+    async with MlxGptApp(tmp_path, run=run).run_test(size=(160, 48)) as pilot:
+        for key in keys:
+            await pilot.press(key)
+        await pilot.pause()
+        assert pilot.app.current_mode == "new"

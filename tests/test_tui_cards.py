@@ -91,6 +91,32 @@ async def test_every_card_of_a_page_has_a_formula_and_is_short(
         assert len(set(seen)) == len(seen)
 
 
+@pytest.mark.parametrize(
+    ("key", "english", "spanish"),
+    [
+        ("i", "mean of −ln p(token that", "media de −ln p(token que"),
+        ("f1", "The run in hand.", "La ejecución elegida."),
+    ],
+)
+async def test_what_explains_a_page_changes_its_language_with_it(
+    tmp_path: Path, key: str, english: str, spanish: str
+):
+    app = MlxGptApp(tmp_path, run=made_run(tmp_path))
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press(key)
+        await pilot.pause()
+        over = app.screen
+        assert english in text_of(over)
+        await pilot.press("L")
+        await pilot.pause()
+        assert app.screen is over
+        assert spanish in text_of(over)
+        assert "cerrar" in text_of(over)
+        await pilot.press("escape")
+        await pilot.pause()
+        assert "ayuda" in text_of(page_of(pilot))
+
+
 async def test_on_the_train_page_it_is_the_metric_of_the_large_chart(tmp_path: Path):
     async with MlxGptApp(tmp_path, run=made_run(tmp_path)).run_test() as pilot:
         names = [(await card_of(pilot, *keys))[0] for keys in ((), *[("g",)] * 4)]
@@ -174,16 +200,16 @@ async def test_on_the_form_it_is_the_setting_and_what_it_changes(tmp_path: Path)
 
 def test_a_setting_tells_what_another_value_would_cost():
     draft = Draft("stories")
-    draft.type("train.steps", "100")
+    draft.type("train.steps", "1000")
     assert setting_card(draft, "train.steps").here[1:] == (
         "the preset has 1200",
-        "with 200: time ×2",
+        "with 2000: time ×2",
     )
     assert setting_card(draft, "train.seed").here[-1] == ""
     assert setting_card(draft, "model.n_heads").here[-1].startswith("with 4: memory ×")
     draft.type("model.d_model", "6")  # twice the heads would turn no pairs
     assert setting_card(draft, "model.n_heads").here[-1] == ""
-    assert draft.text("train.steps") == "100"
+    assert draft.text("train.steps") == "1000"
     assert limits("train.beta1") == ("≥ 0", "< 1")
     assert setting_card(draft, "model.position").here[0] == "allowed: rope · learned · none"
 

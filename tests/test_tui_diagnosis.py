@@ -59,6 +59,14 @@ def test_a_run_that_was_stopped_met_no_accident(tmp_path: Path):
     assert said.values == {"step": 120, "total": 200}
 
 
+@pytest.mark.parametrize(
+    ("rate", "third"), [(1e-3, "0.00033"), (1e3, "330"), (3.0, "1"), (2e-4, "6.7e-05")]
+)
+def test_a_lower_rate_is_told_as_one_types_it(tmp_path: Path, rate: float, third: str):
+    run = made_run(tmp_path, steps=20, end="diverged", settings=config(lr=rate))
+    assert advice(run).values["lr"] == third
+
+
 @pytest.mark.parametrize(("share", "key"), [(0.69, "slowed"), (0.71, "learning")])
 def test_a_run_much_slower_than_usual_is_named(tmp_path: Path, share: float, key: str):
     run = made_run(tmp_path, steps=0, end=None)

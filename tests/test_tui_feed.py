@@ -11,6 +11,7 @@ from made_runs import BEGAN, eval_record, made_run, step_record
 
 from mlx_gpt.run import Run, append, hold_lock, summary
 from tui import feed as feed_module
+from tui.curves import loss_units
 from tui.feed import Columns, Feed, Glance, Reader, ascending, records, seconds_per_step
 
 
@@ -263,3 +264,58 @@ def test_a_reader_of_nothing(tmp_path: Path):
     reader = Reader(tmp_path / "none")
     assert reader.lines(100) == ([], False)
     assert not reader.behind
+
+
+def test_what_cannot_be_read_is_not_waited_for(tmp_path: Path):
+    run = made_run(tmp_path, steps=10)
+    feed = Feed(run)
+    feed.poll()
+    run.metrics.unlink()
+    run.metrics.mkdir()
+    assert not feed.poll() or not feed.poll()
+    assert not feed.behind
+    run.metrics.rmdir()
+    append(run.metrics, step_record(11))
+    feed.poll()
+    assert feed.step == 11
+
+
+@pytest.mark.parametrize(
+    "size", [10**400, 1e308, -1e308, 10**30], ids=["digits", "large", "low", "whole"]
+)
+def test_a_figure_too_large_to_be_one_is_a_hole(tmp_path: Path, size: float):
+    run = made_run(tmp_path, steps=10)
+    append(run.metrics, {**step_record(11), "step": size})
+    append(run.metrics, step_record(12, loss=size, time=size))
+    append(run.metrics, {**eval_record(12), "step": size})
+    append(run.samples, {"kind": "sample", "step": size, "prompt": "", "text": "a"})
+    append(run.events, {"kind": "started", "steps": size})
+    append(run.events, {"kind": "finished", "reason": [size]})
+    feed, glance = Feed(run), Glance(run)
+    feed.poll()
+    glance.poll()
+    assert feed.step == glance.step == 12
+    assert not abs(feed.last("loss")) > 1e100
+    assert {probe.step for asked in feed.probes.values() for probe in asked} == {0}
+    assert feed.total == glance.steps == 200
+    assert feed.state == glance.state == "interrupted"
+
+
+@pytest.mark.parametrize("text", ["null", "[1, 2]", '"x"', "[" * 100_000])
+def test_facts_that_are_no_table_are_none(tmp_path: Path, text: str):
+    run = made_run(tmp_path, steps=10)
+    run.data_json.write_text(text, encoding="utf-8")
+    feed = Feed(run)
+    feed.poll()
+    assert feed.facts == {}
+    assert loss_units(feed)[0].name == "ppl"
+
+
+def test_what_was_asked_last_will_be(tmp_path: Path):
+    feed = Feed(made_run(tmp_path))
+    assert feed.will_be("pause", "resume", now=True)
+    feed.await_answer("a", "pause")
+    feed.await_answer("b", "save")
+    assert feed.will_be("pause", "resume", now=False)
+    feed.await_answer("c", "resume")
+    assert not feed.will_be("pause", "resume", now=True)

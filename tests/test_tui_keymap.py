@@ -9,6 +9,7 @@ from made_runs import made_run, text_of
 from mlx_gpt.errors import UserError
 from mlx_gpt.language import say
 from tui.app import MlxGptApp, all_bindings
+from tui.i18n import t
 from tui.keymap import is_key, keymap_path, keymap_text, read_keymap, write_keymap
 from tui.screens.train import Train
 
@@ -137,6 +138,20 @@ async def test_a_changed_key_acts_and_is_shown(tmp_path: Path, path: Path):
         await pilot.press("w")
         assert page.metric == "lr"
         assert " w chart" in text_of(page)
+
+
+async def test_changed_keys_are_told_in_the_texts_of_every_page(tmp_path: Path, path: Path):
+    path.write_text('"runs.built_in" = "B"\n"app.runs" = "f11"\n"train.stop" = "K"')
+    app = MlxGptApp(tmp_path / "runs")
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        assert "  B   train the built-in stories" in text_of(app.screen)
+        for number in "234":
+            await pilot.press(number)
+            await pilot.pause()
+            shown = text_of(app.screen)
+            assert "  f11 the runs: press B there" in shown, number
+    assert t("battery.low", percent=5).endswith("training (2, then K).")
 
 
 async def test_a_faulty_file_is_said_and_the_keys_stay(tmp_path: Path, path: Path):

@@ -1,10 +1,12 @@
 """Curves become text that keeps every spike and hides nothing in silence."""
 
 import math
+import re
 
 import numpy as np
 import pytest
 from made_runs import check_golden, text_of
+from rich.cells import cell_len
 from textual.app import App, ComposeResult
 from textual.geometry import Region
 
@@ -250,6 +252,61 @@ def test_names_without_room_are_counted():
     figure = Figure("loss", tuple(curves), more="+{count} more")
     head = text(figure, Look(), width=42).split("\n")[0]
     assert head == "loss  run-0 400  run-1 400  +3 more"
+
+
+def four_runs(end: float = 400.0) -> Figure:
+    """Four curves with a long name each, the last of which ends at another step."""
+    steps = [STEPS, STEPS, STEPS, STEPS[end >= STEPS]]
+    curves = [
+        Series(f"模型 of a long name {sign}", f"run{at}", x, x * 0 + at, sign=sign)
+        for at, (sign, x) in enumerate(zip("ABCD", steps, strict=True))
+    ]
+    return Figure("training loss (ema 0.9)", tuple(curves), step="step", more="+{count} more")
+
+
+@pytest.mark.parametrize("width", [48, 60, 80, 120, 200])
+@pytest.mark.parametrize("cursor", [None, 100.0])
+def test_every_run_is_told_by_its_letter_and_value_and_as_much_name_as_fits(
+    width: int, cursor: float | None
+):
+    look = Look(cursor=cursor)
+    head = "".join(piece.text for piece in draw(four_runs(), look, width, 9)[0])
+    assert cell_len(head) <= width
+    told = re.findall(r"  ([A-D])(?: (模.*?))? (\d)(?=  |$)", head)
+    assert [(sign, value) for sign, _, value in told] == list(zip("ABCD", "0123", strict=True))
+    assert "more" not in head
+    assert (told[0][1] == "模型 of a long name A") == (width == 200)
+
+
+def test_a_value_of_another_step_says_which():
+    def head(cursor: float | None) -> str:
+        return text(four_runs(end=60), Look(cursor=cursor), width=200).split("\n")[0]
+
+    assert head(None).endswith("D 3 (60)")
+    assert head(200.0).endswith("D 3 (60)")
+    assert head(60.0).endswith("D 3")
+    assert head(200.0).count("(") == 2
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "least"),
+    [(5.536, 5.544, 5), (5.5361, 5.5362, 5), (12345.0, 12349.0, 5), (-0.3001, -0.3, 2)],
+)
+def test_the_labels_of_an_axis_are_told_apart(low: float, high: float, least: int):
+    figure = Figure("", (Series("", "train", np.array([low, high]), np.array([low, high])),))
+    *rows, axis = text(figure, Look(), height=24).split("\n")[1:]
+    labels = [float(row[:7].replace("k", "e3")) for row in rows if row[:7].strip()]
+    assert len(labels) >= least
+    assert labels == sorted(set(labels), reverse=True)
+    steps = axis[8:].split()
+    assert len(steps) == len(set(steps))
+
+
+def test_values_too_close_for_labels_have_one():
+    y = np.array([5.54, 5.54 + 1e-9])
+    figure = Figure("", (Series("", "train", np.array([0.0, 9.0]), y),))
+    labels = [row[:7].strip() for row in text(figure, Look()).split("\n")[1:-1]]
+    assert [label for label in labels if label] == ["5.54"]
 
 
 class ChartApp(App[None]):

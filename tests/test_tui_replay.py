@@ -16,6 +16,7 @@ from tui.replay import RECORDING, SPEEDS, Replay, moments
 from tui.screens.runs import Runs
 from tui.screens.trace import Trace
 from tui.screens.train import Train
+from tui.story import log_text
 from tui.tour import STATIONS, station_text
 from tui.views import VIEWS
 from tui.widgets.prompt import Prompt
@@ -124,6 +125,7 @@ def test_it_obeys_like_a_trainer(replay: Replay, clock: Clock):
     assert replay.seconds == 0
     assert told("resume")
     assert not told("sample")
+    assert {r["step"] for r in read(replay.run.events) if r["kind"] in ("paused", "resumed")} == {0}
     assert told("stop")
     assert state(replay.run) == "stopped"
 
@@ -146,8 +148,6 @@ async def test_the_demo_is_watched_and_stepped(tmp_path: Path, monkeypatch: pyte
         shown = text_of(app.screen)
         assert "running" in shown
         assert "Once upon a time│" in shown
-        await pilot.press("y")
-        assert app.clipboard == "mlx-gpt tui --demo"
         replay = app.replay
         assert replay is not None
         folder = replay.run.path
@@ -168,6 +168,111 @@ async def test_the_keys_of_a_replay_act_only_in_one(tmp_path: Path):
         assert "train.speed" not in ids
 
 
+async def test_a_command_of_the_demo_opens_the_demo(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(say, "language", "en")
+    monkeypatch.setattr("sys.platform", "linux")
+    made_run(tmp_path)
+    app = MlxGptApp(tmp_path, demo=True)
+    demo = f"mlx-gpt tui --demo --out {tmp_path}"
+    async with app.run_test(size=(120, 40)) as pilot:
+
+        async def copied(*keys: str) -> str:
+            await pilot.press(*keys)
+            await app.workers.wait_for_complete()
+            await pilot.press("y")
+            return app.clipboard
+
+        assert await copied("2") == demo
+        assert await copied("3", "g") == demo
+        assert await copied("4") == demo
+        assert "mlx-gpt train stories" in await copied("5")
+        assert await copied("1") == f"mlx-gpt runs --out {tmp_path}"
+        assert await copied("home", "space", "down") == demo
+        assert await copied("c") == demo
+
+
+async def test_a_stopped_replay_says_that_it_begins_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(say, "language", "en")
+    app = MlxGptApp(tmp_path, demo=True)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("S", "S", "N", "N")
+        assert "X end replay" in text_of(app.screen)
+        replay = app.replay
+        assert replay is not None
+        played = replay.step
+        assert played > 0
+        await pilot.press("X")
+        page = app.screen
+        for _ in range(3):
+            app.tick()
+            await pilot.pause()
+        shown = text_of(page)
+        assert "The replay is stopped at step" in shown
+        assert "R plays it again from the start." in shown
+        assert "→ R play again" in shown
+        assert "saved" not in shown
+        assert [note.message for note in app._notifications] == [
+            f"The replay is stopped at step {played}."
+        ]
+        assert log_text(app.feed(replay.run)).plain.endswith(
+            f"the replay is stopped at step {played}"
+        )
+        assert " R play again " in shown
+        assert "resume" not in shown
+        await pilot.press("1")
+        await pilot.pause()
+        assert " R play again " in text_of(app.screen)
+
+
+async def test_the_demo_is_named_in_the_language_of_the_moment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(say, "language", "es")
+    app = MlxGptApp(tmp_path, demo=True)
+    async with app.run_test(size=(120, 40)) as pilot:
+        for keys in ("3g", "4"):
+            await pilot.press(*keys)
+            await app.workers.wait_for_complete()
+            await pilot.pause()
+            assert "demo, paso 1800" in text_of(app.screen)
+
+
+@pytest.mark.parametrize(
+    ("turns", "count", "end"),
+    [
+        ((), 48, "recorded up to here"),
+        (("minus",), 32, "ended after n tokens"),
+        (("minus", "minus", "minus"), 8, "ended after n tokens"),
+    ],
+)
+async def test_a_recorded_text_says_why_it_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, turns: tuple[str, ...], count: int, end: str
+):
+    monkeypatch.setattr(say, "language", "en")
+    monkeypatch.setattr("tui.recorded.TOKEN_SECONDS", 0)
+    app = MlxGptApp(tmp_path, demo=True)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("3", *"ddddd", *turns, "g")
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert f"{count} tokens" in text_of(app.screen)
+        assert text_of(app.screen).count(end) == 1
+
+
+async def test_a_recorded_text_that_ended_by_itself_says_so():
+    client = Recorded(pace=0)
+    for most, reasons in ((64, ["recorded"] * 3 + ["end"]), (46, ["length"] * 3 + ["end"])):
+        settings = {"max_tokens": most}
+        prompt = recorded_prompts()[0]
+        stream = client.stream("sample", prompt=prompt, n=4, settings=settings)
+        *_, last = [record async for record in stream]
+        assert last["finish"] == reasons
+
+
 @pytest.mark.parametrize("language", ["en", "es"])
 async def test_the_tour_goes_through_all_its_stations(
     tmp_path: Path, language: Language, monkeypatch: pytest.MonkeyPatch
@@ -177,10 +282,10 @@ async def test_the_tour_goes_through_all_its_stations(
     async with app.run_test(size=(80, 24)) as pilot:
         for number, station in enumerate(STATIONS):
             await pilot.pause()
-            assert app.current_mode == station.page
+            assert app.current_mode == station
             page = app.page_on_top()
             assert page is not None
-            text = station_text(page, number)
+            text = station_text(number)
             assert page.query_one(TourBar).text == text
             assert page.query_one(TourBar).size.height <= 2
             shown = " ".join(line.strip() for line in text_of(page).split("\n"))
@@ -189,6 +294,22 @@ async def test_the_tour_goes_through_all_its_stations(
         await pilot.pause()
         assert app.station is None
         assert not app.screen.query_one(TourBar).display
+
+
+async def test_the_tour_tells_the_keys_of_a_station_on_any_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(say, "language", "en")
+    app = MlxGptApp(tmp_path, demo=True)
+    async with app.run_test(size=(80, 24)) as pilot:
+        for number, station in enumerate(STATIONS[:-1]):
+            for page in "12345":
+                await pilot.press(page)
+                await pilot.pause()
+                line = app.screen.query_one(TourBar).text
+                assert line == station_text(number)
+                assert ("g lets the model write" in line) == (number == 5), (station, page)
+            await pilot.press("t")
 
 
 async def test_escape_ends_the_tour_and_then_is_the_pages_own_key(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from made_runs import BEGAN, check_golden, config, eval_record, made_run, step_record, text_of
+from rich.cells import cell_len
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -18,7 +19,7 @@ from tui.app import MlxGptApp
 from tui.feed import Glance
 from tui.order import SORTABLE, Sort, arranged
 from tui.screens.dialogs import Ask, Confirm
-from tui.screens.runs import Runs, age
+from tui.screens.runs import COLUMNS, Runs, age
 from tui.widgets.chart import Chart
 from tui.widgets.pane import Pane
 
@@ -120,6 +121,40 @@ async def test_space_marks_and_the_settings_that_differ_are_shown(tmp_path: Path
         await pilot.press("up", "space")
         assert page.marked == []
         assert "train.steps = 200" in page.query_one("#settings", Pane).shown.plain
+
+
+@pytest.mark.parametrize("count", [2, 4])
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (160, 48)])
+async def test_long_values_that_differ_are_told_apart_line_by_line(
+    tmp_path: Path, size: tuple[int, int], count: int
+):
+    for number in range(count):
+        prompts = (f"{number} times upon a time", "the same long prompt for all of them")
+        settings = config(lr=1e-3 * (number + 1), probe_prompts=prompts)
+        made_run(tmp_path, f"日本語模型の名前-{number}", steps=20, settings=settings)
+    async with app_over(tmp_path).run_test(size=size) as pilot:
+        await pilot.press(*["space", "down"] * count, "v")
+        page = page_of(pilot)
+        page.tick()
+        await pilot.pause()
+        pane = page.query_one("#settings", Pane)
+        lines = pane.shown.plain.split("\n")
+        assert max(map(cell_len, lines)) <= pane.size.width
+        assert pane.text.size.height <= max(len(lines), pane.size.height)
+        for letter, run in zip("ABCD", page.compared(), strict=False):
+            told = [line for line in lines if f"{letter} " in line]
+            assert f"{letter} {run.name[:3]}" in told[0]
+            feed = page.ours.feed(run)
+            assert str(feed.setting("train.lr")) in pane.shown.plain
+            assert f"{feed.setting('train.probe_prompts')[0][:3]}" in pane.shown.plain
+
+
+async def test_a_name_of_wide_letters_keeps_its_column(tmp_path: Path):
+    made_run(tmp_path, "日本語[red]模型の名前", steps=20)
+    async with app_over(tmp_path).run_test(size=(80, 24)) as pilot:
+        _, head, row, *_ = text_of(page_of(pilot)).split("\n")
+        assert "日本語[red]模型の名… ✓" in row
+        assert cell_len(row[: row.index("✓")]) == head.index("state")
 
 
 async def test_the_rows_of_compared_runs_have_the_letters_of_their_curves(tmp_path: Path):
@@ -518,12 +553,38 @@ async def test_a_filter_that_keeps_nothing_says_why(tmp_path: Path, typed: str, 
         assert len(rows(page)) == 2
 
 
+@pytest.mark.parametrize(
+    ("loss", "shown"),
+    [
+        (0.537, "0.537"),
+        (99.994, "99.994"),
+        (99.9996, "100"),
+        (999.9999, "1000"),
+        (1754.7551, "1755"),
+        (-2e5, "-200k"),
+        (3.2e9, "3.2G"),
+        (1e30, "1e+18T"),
+    ],
+)
+async def test_a_large_figure_stays_in_its_column(tmp_path: Path, loss: float, shown: str):
+    made_run(tmp_path, steps=149, vals=[loss] * 3)
+    run = Run(tmp_path / "stories")
+    append(run.metrics, step_record(150, loss=loss))
+    append(run.events, {"kind": "started", "step": 0, "steps": 1_200_000})
+    append(run.metrics, step_record(1_199_900, loss=loss))
+    async with app_over(tmp_path).run_test(size=(80, 24)) as pilot:
+        page = page_of(pilot)
+        for (name, width), cell in zip(COLUMNS, rows(page)[0], strict=True):
+            assert len(cell) < width, (name, cell)
+        assert rows(page)[0][3:5] == ["1.2M/1.2M", shown]
+
+
 async def test_without_a_run_no_key_that_needs_one_is_shown(tmp_path: Path):
     async with app_over(tmp_path).run_test(size=(80, 24)) as pilot:
         await pilot.pause()
         page = page_of(pilot)
         shown = "".join(text_of(page).split("\n")[-2:])
-        assert "b 3-min run  n new run  D demo" in shown
+        assert "b built-in run  n new run  D demo" in shown
         needing = ("⏎ open", "mark", "rename", "delete", "resume")
         assert [words for words in needing if words in shown] == []
         made_run(tmp_path)

@@ -448,7 +448,7 @@ async def test_what_a_recording_cannot_answer_is_said_and_the_page_goes_on(tmp_p
         assert page.strand.finish == "failed"
         assert any("Un día" in note.message for note in app._notifications)
         await pilot.press("u")
-        assert page.strand.finish == "length"
+        assert page.strand.finish == "recorded"
         assert len(page.strand.pieces) > 20
 
 

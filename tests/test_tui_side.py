@@ -5,7 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_runs import BEGAN, check_golden, config, made_run, text_of
+from made_runs import BEGAN, check_golden, config, made_run, step_record, text_of
+from rich.cells import cell_len
 from small_model import CONFIG, small_run
 from textual.pilot import Pilot
 from textual.widgets import Static
@@ -19,6 +20,7 @@ from tui.heat import MODES
 from tui.i18n import t
 from tui.inside import DEMO, Inside, array, place_of
 from tui.lineup import losses_text, sample_text, steps_of
+from tui.plot import view_of
 from tui.screens.help import WORDS, key_rows, part_rows, word_rows
 from tui.screens.runs import Runs
 from tui.screens.side import Side
@@ -212,6 +214,24 @@ def test_what_one_does_not_say_is_underlined(tmp_path: Path):
     assert steps_of(feeds, "Once").tolist() == [0, 50]
 
 
+def test_a_run_without_a_sample_yet_is_told_from_one_that_is_not_asked(tmp_path: Path):
+    made_run(tmp_path, "asked", settings=config(probe_prompts=("Once",)))
+    young = made_run(tmp_path, "young", settings=config(probe_prompts=("Once",)))
+    other = made_run(tmp_path, "other", settings=config(probe_prompts=("Twice",)))
+    for run in (young, other):
+        run.samples.unlink()
+    feeds = [Feed(run) for run in MlxGptApp(tmp_path).runs()]
+    for feed in feeds:
+        feed.poll(1)
+    said = {
+        feed.run.name: sample_text(feeds, at, "Once", 50).plain.split("\n")[-1]
+        for at, feed in enumerate(feeds)
+    }
+    assert said["young"] == t("side.silent")
+    assert said["other"] == t("side.unasked")
+    assert "fox" in said["asked"]
+
+
 def test_losses_are_those_of_the_step_or_told_with_their_own(tmp_path: Path):
     feed = Feed(made_run(tmp_path, steps=120))
     feed.poll(1)
@@ -301,6 +321,25 @@ async def test_curves_and_settings(tmp_path: Path):
         assert "validation loss · step 150" in facts(page)
 
 
+async def test_o_takes_in_the_losses_of_a_run_that_diverged(tmp_path: Path):
+    two_runs(tmp_path)
+    wild = made_run(tmp_path, "wild", steps=0)
+    for step in range(1, 60):
+        append(wild.metrics, step_record(step, loss=float(step**4)))
+    async with app_over(tmp_path).run_test(size=(80, 24)) as pilot:
+        page = await opened(pilot)
+        assert page.check_action("outliers", ()) is None
+        await pilot.press("v", "v")
+        await settle(pilot)
+        chart = page.query_one("#curves", Chart)
+        assert view_of(chart.figure, chart.look).y1 < 10
+        head = text_of(page).split("\n")[2]
+        assert all(f"  {letter} " in head for letter in "ABC")
+        assert "(59)" in head
+        await pilot.press("o")
+        assert view_of(chart.figure, chart.look).y1 > 1e6
+
+
 async def test_the_language_is_switched(tmp_path: Path):
     two_runs(tmp_path)
     async with app_over(tmp_path).run_test(size=(80, 24)) as pilot:
@@ -381,7 +420,7 @@ async def test_the_same_head_of_each_run(tmp_path: Path):
         assert all(maps(page)[name] != first[name] for name in first)
         await pilot.press("full_stop")
         clamped = "It has 1 × 2 heads: this is block 0, head 1."
-        assert maps(page)["flat"].startswith(clamped)
+        assert maps(page)["flat"].replace("\n", " ").startswith(clamped)
         assert maps(page)["deep"].startswith("step 10")
         await pilot.press("full_stop")
         assert maps(page) == first
@@ -391,7 +430,8 @@ async def test_the_same_head_of_each_run(tmp_path: Path):
         await pilot.press("full_stop", "space")
         await settle(pilot)
         assert "block 1, head 0" in facts(page)
-        assert "It has 1 × 2 heads: this is block 0, head 0." in maps(page)["flat"]
+        clamped = "It has 1 × 2 heads: this is block 0, head 0."
+        assert maps(page)["flat"].replace("\n", " ").startswith(clamped)
         assert maps(page)["deep"] != first["deep"]
         await pilot.press("p")
         assert maps(page) == first
@@ -410,6 +450,46 @@ async def test_e_writes_another_prompt_and_escape_leaves_it(tmp_path: Path):
         await pilot.press("e", "up")
         assert page.query_one("#edit").has_focus
         assert (tmp_path / "prompts.jsonl").read_text() == '"xy"\n'
+
+
+@pytest.mark.parametrize("size", [(80, 24), (80, 40), (120, 40)])
+async def test_the_line_of_the_prompt_takes_a_row_and_no_column(
+    tmp_path: Path, size: tuple[int, int]
+):
+    two_models(tmp_path)
+    async with app_over(tmp_path).run_test(size=size) as pilot:
+        page = await opened(pilot, *["v"] * (size[1] == 24), "m")
+        before = text_of(page)
+        await pilot.press("e")
+        await pilot.pause()
+        assert page.query_one("#edit").region == (0, 2 + (size[1] > 24), size[0], 1)
+        for number in range(2):
+            shown = page.query_one(f"#map{number}", Pane)
+            assert shown.shown.plain.count("\n") < shown.size.height
+            assert not shown.show_vertical_scrollbar
+            assert shown.region.width == size[0] // 2
+        await pilot.press("escape")
+        await pilot.pause()
+        assert text_of(page) == before
+
+
+async def test_four_maps_with_notes_stay_within_their_panes(tmp_path: Path):
+    two_models(tmp_path)
+    for name in ("third", "last"):
+        small_run(tmp_path, name, steps=(20,), model=FLAT)
+    async with app_over(tmp_path).run_test(size=(80, 24)) as pilot:
+        page = await opened(pilot, "v", "comma")
+        assert "It has" in maps(page)["last"]
+        for _ in MODES:
+            for number, told in enumerate(maps(page).values()):
+                shown = page.query_one(f"#map{number}", Pane)
+                assert not shown.show_vertical_scrollbar
+                assert max(map(cell_len, told.split("\n"))) <= shown.size.width
+                assert told.count("\n") < shown.size.height
+                rows = [line for line in told.split("\n") if line.startswith(("O", "c", "t"))]
+                assert rows
+            await pilot.press("m")
+            await pilot.pause()
 
 
 async def test_tables_are_marked_and_scrolled(tmp_path: Path):
@@ -433,7 +513,7 @@ async def test_a_run_without_a_model_says_why_and_r_asks_again(tmp_path: Path):
     state.write_bytes(b"broken")
     async with app_over(tmp_path).run_test(size=(80, 24)) as pilot:
         page = await opened(pilot, "v")
-        assert "ended before its first checkpoint" in maps(page)["bare"]
+        assert "no model to look into" in " ".join(maps(page)["bare"].split())
         assert "model.safetensors" in maps(page)["deep"]
         state.write_bytes(kept)
         await pilot.press("R")

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from made_runs import check_golden, text_of
+from rich.cells import cell_len
 from small_model import small_run, weights
 from textual.pilot import Pilot
 from textual.widgets import Static
@@ -22,8 +23,18 @@ from mlx_gpt.tokenizer import ByteTokenizer
 from mlx_gpt.tracefile import from_json
 from mlx_gpt.traces import Row, Trace
 from tui.app import MlxGptApp
-from tui.grid import Grid
-from tui.heat import LEVELS, Table, bars, heatmap, levels_of, number_text
+from tui.grid import Grid, place_text
+from tui.heat import (
+    LEVELS,
+    Mode,
+    Table,
+    Window,
+    bars,
+    heatmap,
+    levels_of,
+    number_text,
+    row_name,
+)
 from tui.inquiry import Edit, Given, Inquiry, row_request
 from tui.inside import DEMO, Inside, array
 from tui.inspect import signs
@@ -154,7 +165,7 @@ def table_of(values: Any, *, shares: bool = False) -> Table:
 
 
 def test_levels_of_shares_go_by_their_root_and_others_by_the_largest():
-    assert levels_of(table_of([[0, 0.25, 1]], shares=True)).tolist() == [[0, 8, 16]]
+    assert levels_of(table_of([[1e-9, 0.25, 1]], shares=True)).tolist() == [[0, 8, 16]]
     assert levels_of(table_of([[-2, 0, 1, 2, np.nan]])).tolist() == [[0, 8, 12, 16, -1]]
     assert levels_of(table_of([[0.0, 0.0]])).tolist() == [[LEVELS // 2] * 2]
 
@@ -190,7 +201,7 @@ def test_a_heatmap_stays_within_its_room(
     assert max(len(line) for line in lines) <= room[0]
     assert window.rows <= shape[0]
     assert window.columns <= shape[1]
-    assert colour or mode in ("numbers", "signs")
+    assert colour or mode in ("numbers", "tight", "signs")
 
 
 def test_numbers_are_shown_while_they_fit_then_blocks_then_half_blocks():
@@ -200,6 +211,51 @@ def test_numbers_are_shown_while_they_fit_then_blocks_then_half_blocks():
     modes = [mode(columns) for columns in (10, 13, 18, 40)]
     assert modes == ["numbers", "tight", "blocks", "half"]
     assert mode(10, rows=20) == "broad"
+
+
+def test_without_colour_numbers_come_before_signs_while_they_can_be_told_apart():
+    def mode(value: float, *, shares: bool) -> str:
+        table = table_of(np.full((4, 8), value), shares=shares)
+        return heatmap(table, 44 if not shares else 28, 14, colour=False)[2]
+
+    assert mode(0.25, shares=True) == "tight"
+    assert mode(-12.5, shares=False) == "tight"
+    assert mode(12.5, shares=False) == "signs"
+
+
+@pytest.mark.parametrize("mode", ["blocks", "half", "signs"])
+def test_a_masked_cell_is_not_a_weight_near_zero(mode: Mode):
+    rows = [[0.0, 1e-6, np.nan]] * 2
+    content = heatmap(table_of(rows, shares=True), 44, 14, mode=mode)[0]
+    shown = content.plain.splitlines()[1].split(" ", 1)[1]
+    wide = len(shown) // 3
+    masked, small, unknown = (shown[at * wide : (at + 1) * wide] for at in range(3))
+    assert (masked, unknown) == ("·" * wide, "×" * wide)
+    assert set(small) == {"▀" if mode == "half" else " "}
+
+
+@pytest.mark.parametrize(
+    ("label", "name"), [(1, "O"), (2, "On"), (3, "O/c"), (4, "On/c"), (5, "On/ce"), (7, "  On/ce")]
+)
+def test_a_line_of_two_rows_names_both_where_it_can(label: int, name: str):
+    assert row_name(["On", "ce"], label) == name
+
+
+def test_labels_count_columns_not_characters():
+    names = ["日本", "模", "a"]
+    table = Table(np.zeros((3, 3)), names, names, shares=True)
+    for cell in (None, (0, 0), (2, 2)):
+        lines = heatmap(table, 20, 9, mode="blocks", cell=cell)[0].plain.split("\n")
+        assert {cell_len(line) for line in lines} == {4 + 1 + 6}
+    assert [line[:3] for line in lines[2:]] == ["  模", "   "]
+
+
+@pytest.mark.parametrize("width", [10, 12, 16, 20, 40])
+def test_the_place_of_a_window_stays_on_its_line(width: int):
+    told = place_text(Window(0, 0, 16, 14), (16, 16), width)
+    assert len(told) <= width
+    assert ("0–13" in told) == (width > 10)
+    assert (told == "0–15 / 16 × 0–13 / 16   { } [ ]") == (width == 40)
 
 
 def test_a_histogram_is_a_line_of_bars():
@@ -319,7 +375,7 @@ async def test_the_first_trace_comes_by_itself_and_proves_every_row(tmp_path: Pa
     app = recorded_app(tmp_path)
     async with app.run_test() as pilot:
         page = await opened(pilot)
-        assert "story, step 1800 · loss 0.316 · 10 tokens" in facts(page)
+        assert "demo, step 1800 · loss 0.316 · 10 tokens" in facts(page)
         tree = page.query_one(RowTree).render().plain.splitlines()
         assert all(line.startswith("✓") for line in tree if line.strip())
         assert "Ids become vectors" in pane(page, "row")
@@ -750,7 +806,7 @@ async def test_a_cell_of_a_table_can_be_read(tmp_path: Path):
         walk_of(page).go("blocks.0.weights")
         await pilot.press("a")
         await settle(pilot)
-        assert "Tab, then arrows" in pane(page)
+        assert "tab, then arrows" in pane(page)
         await pilot.press("right")
         assert "looks at ‘On’ (0): " in " ".join(pane(page).split())
         await pilot.press("up", "right", "right")

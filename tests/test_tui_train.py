@@ -26,8 +26,9 @@ from mlx_gpt.language import Language, say
 from mlx_gpt.run import Run, append, hold_lock, read
 from mlx_gpt.terminal import duration, size, spaced
 from tui.app import MlxGptApp
-from tui.draft import cost_of, pace_of
+from tui.draft import cost_of
 from tui.i18n import t
+from tui.pace import pace_of
 from tui.plot import short
 from tui.screens.dialogs import Ask
 from tui.screens.train import Train
@@ -319,8 +320,51 @@ async def test_the_plan_stands_beside_what_was_measured(tmp_path: Path):
         assert plan_line(page, "between") == [size(rest), "10.0 MB", f"×{1e7 / rest:.2f}"]
         assert plan_line(page, "AdamW moments") == [size(cost.parts.moments), "–"]
         assert plan_line(page, "tokens/s")[1] == "5.08k"  # the median
-        assert plan_line(page, "time")[1].startswith("20 s ×")  # 15 so far, 5 to go
+        seconds = cost.seconds * 150 / 200
+        figures = [duration(seconds), "15 s", f"×{14.9 / seconds:.2f}"]
+        assert plan_line(page, "time, 150 steps") == figures
         assert "two CPU cores" in pane(page, "plan")
+        assert "≈" not in pane(page, "plan")
+
+
+def warned(page: Train) -> str:
+    """The lines of the plan that stand out."""
+    shown = page.query_one("#plan", Pane).shown
+    return "".join(
+        shown.plain[each.start : each.end] for each in shown.spans if "warning" in str(each.style)
+    )
+
+
+@pytest.mark.parametrize("size", [(80, 24), (160, 48)])
+@pytest.mark.parametrize("eco", [False, True])
+async def test_the_time_of_a_living_run_is_no_measured_one(
+    tmp_path: Path, size: tuple[int, int], eco: bool
+):
+    run = made_run(tmp_path, steps=150, end=None)
+    append(run.events, {"kind": "eco", "step": 0, "on": eco})
+    append(run.events, {"kind": "eco", "step": 140, "on": False})
+    cost = cost_of(config(), None)
+    with hold_lock(run):
+        async with app_for(run).run_test(size=size) as pilot:
+            await pilot.press(*"vvv" if size[0] == 80 else "v")
+            page = page_of(pilot)
+            ratio = f"×{19.9 / cost.seconds:.2f}"  # 15 seconds so far, 5 to go
+            assert plan_line(page, "time") == [duration(cost.seconds), "≈20 s", ratio]
+            assert "≈: the time so far and what is left" in pane(page, "plan")
+            assert ("counts the rests" in pane(page, "plan")) == eco
+            assert ("time" in warned(page)) != eco
+            assert "between steps" in warned(page)
+
+
+async def test_long_times_stand_apart_in_the_plan(tmp_path: Path):
+    run = made_run(tmp_path, steps=0, end=None, settings=config(steps=20_000_000))
+    for step in range(1, 9):
+        append(run.metrics, step_record(step, time=BEGAN + step * 900_000))
+    async with app_for(run).run_test(size=(80, 24)) as pilot:
+        await pilot.press("v", "v", "v")
+        assert plan_line(page_of(pilot), "time")[1] == "72 d 22 h"
+        lines = pane(page_of(pilot), "plan").split("\n")
+        assert len({line.rindex("–") for line in lines if line.endswith("–")}) == 1
 
 
 async def test_the_plan_takes_the_pace_of_other_runs_only(tmp_path: Path):
@@ -451,6 +495,15 @@ async def test_p_goes_on_with_a_paused_run(tmp_path: Path):
             assert commands(run) == ["resume"]
 
 
+async def test_a_switch_pressed_again_before_the_answer_is_switched_back(tmp_path: Path):
+    run = made_run(tmp_path, steps=150, end=None)
+    with hold_lock(run):
+        async with app_for(run).run_test() as pilot:
+            await pilot.press("p", "p", "E", "E")
+            assert commands(run) == ["pause", "resume", "eco", "eco"]
+            assert [each["on"] for each in read(run.control) if "on" in each] == [True, False]
+
+
 async def test_the_answer_of_the_trainer_is_told(tmp_path: Path):
     run = made_run(tmp_path, steps=150, end=None)
     with hold_lock(run):
@@ -517,6 +570,24 @@ async def test_r_goes_on(
         await pilot.press("R")
         expected = [str(run.path) if word == "PATH" else word for word in words]
         assert begun == [["mlx-gpt", "train", *expected]]
+
+
+@pytest.mark.parametrize("end", ["stopped", "diverged", "done", None])
+async def test_a_run_that_rested_goes_on_resting(
+    tmp_path: Path, end: str | None, monkeypatch: pytest.MonkeyPatch
+):
+    begun: list[list[str]] = []
+    monkeypatch.setattr(MlxGptApp, "launch", lambda self, words: begun.append(words))
+    run = made_run(tmp_path, steps=150, end=end)
+    append(run.events, {"kind": "eco", "step": 150, "on": True})
+    async with app_for(run).run_test() as pilot:
+        await pilot.press("R", *["enter"] * (end == "done"))
+        await pilot.pause()
+        append(run.events, {"kind": "eco", "step": 150, "on": False})
+        page_of(pilot).tick()
+        await pilot.press("R", *["enter"] * (end == "done"))
+        await pilot.pause()
+        assert [words[-1] == "--eco" for words in begun] == [True, False]
 
 
 async def test_r_asks_how_far_a_finished_run_shall_go(

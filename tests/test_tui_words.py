@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mlx_gpt.config import all_keys
-from mlx_gpt.language import say
+from mlx_gpt.language import Language, say
 from tui.app import all_bindings
 from tui.i18n import CATALOGUES, t
 from tui.i18n.settings import SETTINGS
@@ -21,6 +21,32 @@ FAMILIES = (
     r"(key|keyboard|tip|help|page|state|column|metric|curve|event|advice|new|reference"
     r"|finish|view|part|topic|word|gloss|tour|group|axis|stage|memory)\."
 )
+
+# Signs in a text that are no key: a quantity, a figure, an arrow between two values.
+SIGNS = {
+    "tour.2": "V",
+    "help.train": "V",
+    "help.rivals": "pT",
+    "help.dials": "Tkpn",
+    "help.answer": "T1",
+    "advice.first_loss": "V",
+    "advice.odd_first_loss": "V",
+    "advice.too_fast": "→",
+    "attention.note": "1",
+    "finish.length": "n",
+    "group.attention": "qkv",
+    "lens.what": "x",
+    "quiz.line": "T",
+    "replay.speed": "x",
+    "resume.number": "0",
+    "sample.rivals": "p",
+    "trace.parts": "→",
+    "word.guessing": "V",
+}
+FORMULAS = r"(gloss\.(?!state)|keyboard\.)"
+SHORT_WORDS = {"en": "a", "es": "aeoyu"}
+SIGN = r"(?<![\w=<>≥/·’'-])\w(?![\w/’'-])|[←→↑↓⏎]"
+NAMED_KEY = r"\b(?:Esc|Enter|Intro|Space|Espacio|Tab|Backspace|Retroceso)\b"
 
 
 def strings() -> Iterator[str]:
@@ -67,6 +93,28 @@ def test_every_word_is_asked_for():
     used = set(strings())
     spare = [key for key in EN if key not in used and not re.match(FAMILIES, key)]
     assert spare == []
+
+
+def test_every_key_that_a_text_names_is_bound():
+    ids = {f"press[{binding.id}]" for found in all_bindings().values() for binding in found}
+    named = {name for text in EN.values() for name in places(text) if name.startswith("press")}
+    assert "press[train.resume]" in named
+    assert named - ids == set()
+
+
+@pytest.mark.parametrize("language", ["en", "es"])
+def test_no_text_tells_a_key_that_may_be_another_one_now(language: Language):
+    bound = [each.key.split(",") for found in all_bindings().values() for each in found]
+    single = {key for keys in bound for key in keys if len(key) == 1} | set("←→↑↓⏎")
+    told = {}
+    for name, text in CATALOGUES[language].items():
+        if re.match(FORMULAS, name):
+            continue
+        words = re.sub(r"\{[^}]*\}", "…", text)
+        signs = set(re.findall(SIGN, words)) & single
+        found = signs - set(SIGNS.get(name, "")) - set(SHORT_WORDS[language])
+        told[name] = sorted(found) + re.findall(NAMED_KEY, words)
+    assert {name: found for name, found in told.items() if found} == {}
 
 
 def test_every_part_of_a_page_has_a_name_and_an_explanation():

@@ -5,8 +5,9 @@ How it hangs together, for whoever adds a part:
 - A page is a `Page` (tui/page.py) in tui/screens/, reached by `App.MODES`; it gives `NAME`, `topic`
   (a key of the catalogues), `BINDINGS`, `body()`, `tick()`, `retranslate()` and `command_line()`.
   The top bar, the key bar, the sentence for small terminals and the help come from `Page`.
-- Words come from `t("key")` (tui/i18n); every key is in en.py and es.py. Anything that keeps words
-  (a column, a placeholder, a border title) is said again in `retranslate()`.
+- Words come from `t("key")` (tui/i18n); every key is in en.py and es.py. A text names what to press
+  as `{press[train.stop]}`. Anything that keeps words (a column, a placeholder, a border title) is
+  said again in `retranslate()`.
 - A binding is `bind("page.action", "keys", "action")`; the catalogues hold `key.page.action` (its
   name, at most 12 letters) and `tip.page.action` (a sentence). `MlxGptApp.action_*` are for all
   pages. A widget explains itself by a class attribute `topic`, a key `help.NAME` of the catalogues
@@ -49,9 +50,9 @@ from tui.desktop import keep_awake
 from tui.diagnosis import lower_rate
 from tui.drain import Drain, is_low, warning_text
 from tui.feed import Feed, last_written
-from tui.i18n import known, t
+from tui.i18n import KEYS, known, t
 from tui.keymap import bind, keymap_path, keymap_text, lies_at, read_keymap, write_keymap
-from tui.launch import Launch, at_root, longer_words, resume_words, shell
+from tui.launch import Launch, at_root, demo_words, resume_words, shell
 from tui.page import TALL, WIDE, Page
 from tui.plot import MARKS, Marks
 from tui.screens.dialogs import Ask
@@ -177,6 +178,7 @@ class MlxGptApp(App[None]):
         self.later = list(LATER)
         self.faults: list[str] = []  # of the user's files
         self.keys: dict[str, str] = {}  # by binding, as the user has changed them
+        KEYS.shown = self.key_of
         self.choices_path, self.choices = choices, Choices()  # without a path none are kept
         self.take_choices(language_is_given=language_is_given)
         self.run_in_hand = run or newest_run(root)
@@ -264,6 +266,20 @@ class MlxGptApp(App[None]):
         """Draw the charts with other characters."""
         marks = MARKS[(MARKS.index(self.marks) + 1) % len(MARKS)]
         self.choose(self.choices._replace(marks=marks))
+
+    def key_of(self, binding_id: str) -> str:
+        """The first key of a binding as it is now, remapped or not, on whatever page it acts."""
+        keys = self.keys.get(binding_id) or self.declared_keys(binding_id)
+        return self.get_key_display(Binding(keys.partition(",")[0].strip(), ""))
+
+    def declared_keys(self, binding_id: str) -> str:
+        """The keys that a binding has by itself; pages not yet seen are imported last."""
+        page = self.page_on_top()
+        near = [*self.BINDINGS, *(page.BINDINGS if page else ())]
+        known = {each.id: each.key for each in near if isinstance(each, Binding)}
+        if binding_id not in known:
+            known = {each.id: each.key for found in all_bindings().values() for each in found}
+        return known[binding_id]
 
     # The run in hand
 
@@ -367,7 +383,7 @@ class MlxGptApp(App[None]):
                 bar.about = self.about()
                 page.refresh_bindings()
         for line in page.query(TourBar):
-            line.text = "" if self.station is None else station_text(page, self.station)
+            line.text = "" if self.station is None else station_text(self.station)
 
     def tend_battery(self) -> None:
         """Look at the battery now and then while the run in hand trains."""
@@ -423,10 +439,7 @@ class MlxGptApp(App[None]):
             self.attach(run)
             return
         self.unseen = run
-        page = self.page_on_top()
-        press = page.key_of("app.train") if page else ""
-        told = t("launch.unseen", name=visible(run.name), press=press)
-        self.notify(told, timeout=15, markup=False)
+        self.notify(t("launch.unseen", name=visible(run.name)), timeout=15, markup=False)
 
     def action_built_in(self) -> None:
         """Train the built-in stories."""
@@ -456,7 +469,7 @@ class MlxGptApp(App[None]):
         """Show a station on its page; without one the tour ends."""
         self.station = station
         if station is not None:
-            self.switch_mode(STATIONS[station].page)
+            self.switch_mode(STATIONS[station])
         page = self.page_on_top()
         if page is not None:
             self.tell_about(page)
@@ -482,16 +495,21 @@ class MlxGptApp(App[None]):
             self.notify(t("resume.alive", name=visible(run.name)), markup=False)
         elif feed.state == "finished":
             question = t("resume.steps", name=run.name, steps=feed.total)
-            self.push_screen(Ask(question, str(2 * feed.total), whole_number), self.lengthen(run))
+            self.push_screen(Ask(question, str(2 * feed.total), whole_number), self.lengthen(feed))
         else:
-            self.launch(resume_words(run, diverged=feed.state == "diverged", lr=lower_rate(feed)))
+            self.launch(self.words_to_resume(feed))
 
-    def lengthen(self, run: Run) -> Callable[[str | None], None]:
+    def words_to_resume(self, feed: Feed) -> list[str]:
+        """The command that goes on with a run as it was; one that diverged learns more slowly."""
+        slower = lower_rate(feed) if feed.state == "diverged" else ""
+        return resume_words(feed.run, lr=slower, eco=feed.eco)
+
+    def lengthen(self, feed: Feed) -> Callable[[str | None], None]:
         """What to do with the number of steps that a finished run shall have."""
 
         def go_on(steps: str | None) -> None:
             if steps:
-                self.launch(longer_words(run, int(steps)))
+                self.launch(resume_words(feed.run, steps=int(steps), eco=feed.eco))
 
         return go_on
 
@@ -533,9 +551,7 @@ class MlxGptApp(App[None]):
 
     def action_help_quit(self) -> None:
         """Ctrl+C leaves nothing; it says which key does."""
-        page = self.page_on_top()
-        if page is not None:
-            self.notify(t("app.how_to_quit", press=page.key_of("app.quit")), markup=False)
+        self.notify(t("app.how_to_quit"), markup=False)
 
     def action_command_palette(self) -> None:
         """Every command by its name."""
@@ -577,13 +593,19 @@ class MlxGptApp(App[None]):
         """Switch between light and dark."""
         self.theme = "textual-light" if self.current_theme.dark else "textual-dark"
 
+    def command_of(self, page: Page) -> tuple[str, str]:
+        """The command that does what a page shows, and what it cannot tell of that."""
+        if page.shows_recorded():
+            return shell(demo_words(self.root)), ""
+        return page.command_line(), page.command_note()
+
     def action_copy(self) -> None:
         """Copy the command that does what the page shows."""
         page = self.page_on_top()
         if page is not None:
-            line = page.command_line()
+            line, note = self.command_of(page)
             clipboard.copy(self, line)
-            told = (t("app.copied"), visible(line), page.command_note())
+            told = (t("app.copied"), visible(line), note)
             self.notify("\n".join(filter(None, told)), markup=False)
 
     def action_save(self) -> None:
@@ -592,7 +614,7 @@ class MlxGptApp(App[None]):
         if page is None:
             return
         try:
-            path = clipboard.save(page.command_line())
+            path = clipboard.save(self.command_of(page)[0])
         except UserError as error:
             self.notify(visible(str(error)), severity="error", markup=False)
             return

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+from rich.cells import cell_len
 from textual.content import Content
 
 from mlx_gpt.errors import UserError
@@ -72,9 +73,12 @@ def maps_text(found: Maps, head: int, grid: Grid, room: Room) -> Content:
     """One head as a heatmap; above it step and loss, below it what the last token looks at."""
     weights = found.weights[min(head, len(found.weights) - 1)]
     table = Table(weights, found.tokens, found.tokens, shares=True)
-    facts = t("side.step", step="–" if found.step is None else found.step)
+    facts = [t("side.step", step="–" if found.step is None else found.step)]
     if found.loss is not None:
-        facts += f" · {t('metric.loss')} {found.loss:.3f}"
-    drawn = grid.draw(table, room.width, room.height - 2, colour=room.colour)
+        facts.append(f"{t('metric.loss')} {found.loss:.3f}")
+    if cell_len(line := " · ".join(facts)) <= room.width:
+        facts = [line]
+    height = room.height - len(facts) - 1
+    drawn = grid.draw(table, room.width, height, colour=room.colour)
     most = strongest(weights, found.tokens, len(found.tokens) - 1, room.line)
-    return Content("\n").join([Content.styled(facts, "$text-muted"), drawn, most])
+    return Content("\n").join([Content.styled("\n".join(facts), "$text-muted"), drawn, most])

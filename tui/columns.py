@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from typing import NamedTuple
 
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from textual.css.styles import RulesMap
 from textual.strip import Strip
@@ -67,6 +67,19 @@ class Columns(Visual):
 def wrapped(text: str, width: int) -> list[str]:
     """A text in lines of a width; its own line breaks stay."""
     return [line for part in text.split("\n") for line in textwrap.wrap(part, width) or [""]]
+
+
+def shortened(text: str, most: int) -> str:
+    """A text cut to so many columns, the cut made visible."""
+    if cell_len(text) <= most:
+        return text
+    return f"{set_cell_size(text, most - 1)}…" if most > 0 else ""
+
+
+def fitted(text: str, width: int) -> str:
+    """A text in exactly so many columns."""
+    words = shortened(text, width)
+    return words + " " * (width - cell_len(words))
 
 
 def padded(text: str, width: int) -> str:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mlx_gpt.run import Record
-from tui.feed import Feed
+from tui.feed import Feed, number, whole
 from tui.i18n import t
 from tui.plot import Figure, Look, Reference, Series, Unit, ema, view_of
 
@@ -68,8 +68,8 @@ def loss_units(feed: Feed) -> tuple[Unit, ...]:
 def token_characters(facts: Record) -> float:
     """How many characters of the validation text a token stands for; 0 where nobody has counted."""
     for part in ("val_", ""):
-        tokens, characters = facts.get(f"{part}tokens"), facts.get(f"{part}characters")
-        if isinstance(tokens, int) and isinstance(characters, int) and tokens > 0 < characters:
+        tokens, characters = (whole(facts.get(part + name)) for name in ("tokens", "characters"))
+        if tokens and characters and tokens > 0 < characters:
             return characters / tokens
     return 0.0
 
@@ -81,8 +81,8 @@ def references(feed: Feed) -> tuple[Reference, ...]:
     if isinstance(vocab_size, int) and vocab_size > 1:
         lines.append(Reference("ln V", math.log(vocab_size)))
     for name in ("unigram", "bigram"):
-        entropy = feed.facts.get(f"{name}_entropy")
-        if isinstance(entropy, float) and entropy > 0:
+        entropy = number(feed.facts.get(f"{name}_entropy"))
+        if entropy > 0:
             lines.append(Reference(t(f"reference.{name}"), entropy))
     return tuple(lines)
 
@@ -94,8 +94,8 @@ def memory_figure(feed: Feed, *_: object) -> Figure:
         Series(t("chart.peak"), "val", steps, feed.steps["peak_memory"]),
         Series(t("chart.active"), "train", steps, feed.steps["active_memory"]),
     )
-    limit = feed.started.get("memory_limit")
-    lines = (Reference(t("chart.limit"), float(limit)),) if isinstance(limit, int) else ()
+    limit = whole(feed.started.get("memory_limit"))
+    lines = (Reference(t("chart.limit"), float(limit)),) if limit else ()
     return Figure("", curves, lines, bytes=True)
 
 
@@ -129,15 +129,15 @@ def style_of(number: int) -> str:
 def overlay_figure(runs: Sequence[Overlay], curve: str, weight: float) -> Figure:
     """The same curve of several runs."""
     series = []
-    for number, (name, feed) in enumerate(runs):
+    for place, (name, feed) in enumerate(runs):
         if curve == "val_loss":
             steps, values = feed.evals["step"], feed.evals["val_loss"]
         else:
             steps, values = feed.steps["step"], ema(feed.steps["loss"], weight)
-        drawn = Series(name, style_of(number), steps, values, points=curve == "val_loss")
-        series.append(drawn._replace(sign=sign_of(number)) if len(runs) > 1 else drawn)
+        drawn = Series(name, style_of(place), steps, values, points=curve == "val_loss")
+        series.append(drawn._replace(sign=sign_of(place)) if len(runs) > 1 else drawn)
     title = smoothed(t(f"curve.{curve}"), weight if curve == "loss" else 0.0)
-    return Figure(title, tuple(series), step=t("chart.step"), more=t("chart.more"))
+    return Figure(title, tuple(series), step=t("chart.step"), more=t("chart.more", count="{count}"))
 
 
 def zoomed(shown: Figure, look: Look, step: float, factor: float) -> Look:

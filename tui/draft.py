@@ -5,7 +5,6 @@ import dataclasses
 import functools
 import os
 import re
-import statistics
 import typing
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NamedTuple
@@ -25,18 +24,13 @@ from mlx_gpt.config import (
     shown,
 )
 from mlx_gpt.errors import UserError
-from mlx_gpt.inventory import Memory, parameter_count, training_flops, training_memory
+from mlx_gpt.inventory import Memory, parameter_count, training_memory
 from mlx_gpt.language import say
-from mlx_gpt.run import Run, parsed
-from tui.feed import SLICE_BYTES, Reader, last_written
 from tui.i18n.settings import SETTINGS
+from tui.pace import step_seconds, tokens_per_step, with_vocabulary
 
 Kind = Literal["choice", "text", "files"]
-BYTE_VOCABULARY = 257
 MEMORY_SHARE = 0.8  # of the machine's memory that a run may take without a warning
-SPEED_RUNS = 5  # looked at to learn how fast this machine is
-TYPICAL_SPEED = 6.5e10  # FLOPs a second of two CPU cores: the built-in stories in four minutes
-SIMILAR = 4.0  # the ratio of sizes up to which the speed of one run tells that of another
 
 
 class Field(NamedTuple):
@@ -194,26 +188,16 @@ def estimate(config: Config, speed: float | None) -> Estimate:
 
 
 def cost_of(config: Config, speed: float | None) -> Estimate:
-    """The cost of a run on a machine that does so many FLOPs a second, if that is known."""
+    """The cost of a run on a machine so many times as fast as two CPU cores, if that is known."""
     model, train = config.model, config.train
-    windows = train.batch_size * train.grad_accumulation
-    flops = training_flops(model, windows, model.context_length)
     return Estimate(
         parameters=parameter_count(model),
         parts=training_memory(model, train),
         machine=machine_memory(),
-        tokens=train.steps * windows * model.context_length,
-        seconds=train.steps * flops / (speed or TYPICAL_SPEED),
+        tokens=train.steps * tokens_per_step(config),
+        seconds=train.steps * step_seconds(config) / (speed or 1.0),
         measured=speed is not None,
     )
-
-
-def with_vocabulary(config: Config) -> Config:
-    """The configuration with the vocabulary that its tokenizer will have."""
-    sizes = {"bytes": BYTE_VOCABULARY, "sentencepiece": config.data.vocab_size}
-    size = sizes.get(config.data.tokenizer, config.model.vocab_size)
-    model = dataclasses.replace(config.model, vocab_size=size)
-    return dataclasses.replace(config, model=model)
 
 
 def machine_memory() -> int:
@@ -222,41 +206,3 @@ def machine_memory() -> int:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (OSError, ValueError):
         return 0
-
-
-class Pace(NamedTuple):
-    """How fast a run was here: FLOPs of a token, and FLOPs a second."""
-
-    token: float
-    speed: float
-
-
-def token_flops(config: Config) -> float:
-    """FLOPs of training on one token."""
-    model = with_vocabulary(config).model
-    return training_flops(model, 1, model.context_length) / model.context_length
-
-
-def pace_of(run: Run) -> Pace | None:
-    """The usual pace of a run; None where it tells none."""
-    lines, _ = Reader(run.metrics).lines(SLICE_BYTES)
-    told = [record.get("tokens_per_second") for record in parsed(lines)]
-    rates = [rate for rate in told if isinstance(rate, int | float) and rate > 0]
-    try:
-        token = token_flops(build(read_toml(run.config_toml)))
-    except (OSError, UserError):
-        return None
-    return Pace(token, token * statistics.median(rates)) if rates else None
-
-
-def paces_of(runs: Iterable[Run]) -> list[Pace]:
-    """The paces of the newest of some runs, as far as they tell any."""
-    newest = sorted(runs, key=last_written, reverse=True)[:SPEED_RUNS]
-    return [pace for run in newest if (pace := pace_of(run)) is not None]
-
-
-def speed_for(config: Config, paces: Iterable[Pace]) -> float | None:
-    """FLOPs a second as runs of a similar size reached them here; None where there were none."""
-    token = token_flops(config)
-    similar = [each.speed for each in paces if 1 / SIMILAR <= each.token / token <= SIMILAR]
-    return statistics.median(similar) if similar else None

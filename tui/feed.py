@@ -45,6 +45,7 @@ STEP_FIELDS = (
 )
 EVAL_FIELDS = ("step", "time", "train_loss", "val_loss", "best_loss")
 EVENTS_KEPT = 500
+LARGEST, LARGEST_WHOLE = 1e100, 2**53  # beyond that floats have no whole numbers
 RATE_WINDOW = 60  # log lines
 
 
@@ -71,12 +72,13 @@ class Reader:
             anew = self.inode not in (0, status.st_ino) or status.st_size < self.offset
             if anew:
                 self.offset, self.unfinished = 0, b""
-            self.inode, self.size = known
             with self.path.open("rb") as file:
                 file.seek(self.offset)
                 fresh = file.read(most)
         except OSError:
+            self.size = self.offset  # what cannot be read is not waited for
             return [], False
+        self.inode, self.size = known
         self.offset += len(fresh)
         *lines, self.unfinished = (self.unfinished + fresh).split(b"\n")
         return lines, anew
@@ -95,14 +97,18 @@ def records(lines: Sequence[bytes]) -> list[Record]:
 
 
 def number(value: Any) -> float:
-    """A number from a record that anyone may have written; NaN for anything else."""
+    """A number from a record that anyone may have written; NaN for anything else.
+
+    One so large that sums of it are infinite is no measurement.
+    """
     plain = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if plain else np.nan
+    return float(value) if plain and abs(value) < LARGEST else np.nan
 
 
 def whole(value: Any) -> int | None:
     """A whole number from a record that anyone may have written; None for anything else."""
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    plain = isinstance(value, int) and not isinstance(value, bool)
+    return value if plain and abs(value) < LARGEST_WHOLE else None
 
 
 class Columns:
@@ -122,6 +128,7 @@ class Columns:
     def add(self, rows: Sequence[Record]) -> None:
         """Append records; a step that comes again replaces what followed it before."""
         fresh = np.array([[number(row.get(name)) for name in self.names] for row in rows]).T
+        fresh = fresh[:, np.abs(fresh[0]) < LARGEST_WHOLE] if fresh.size else fresh
         if not fresh.size:
             return
         fresh = fresh[:, ascending(fresh[0])]
@@ -191,6 +198,7 @@ class Feed:
         self.life: Record | None = None
         self.started: Record = {}
         self.eco = False  # whether the trainer rests after each step
+        self.rested = False  # whether it has done so at any time
         self.paced_from = 0  # the step after which eco is as it is
         self.acks: list[Record] = []
         self.unanswered: dict[str, str] = {}  # commands sent from here, by id
@@ -251,9 +259,10 @@ class Feed:
                 return
             self.config = read_toml(self.run.config_toml)
             self.planned_memory = planned_memory(self.config)
-            self.facts = json.loads(self.run.data_json.read_text(encoding="utf-8"))
-        except (OSError, ValueError, UserError):
+            facts = json.loads(self.run.data_json.read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError, UserError):
             return
+        self.facts = facts if isinstance(facts, dict) else {}
         self.configured_at = changed_at
         self.revision += 1
 
@@ -268,8 +277,8 @@ class Feed:
     def take_samples(self, found: Iterable[Record]) -> None:
         """Add probe samples and surprises; a step that comes again replaces the old."""
         for record in found:
-            step = record.get("step")
-            if not isinstance(step, int):
+            step = whole(record.get("step"))
+            if step is None:
                 continue
             if record.get("kind") == "sample":
                 prompt = str(record.get("prompt") or "")
@@ -290,6 +299,7 @@ class Feed:
                 self.life = record
             if kind in ("started", "eco"):
                 self.eco = record.get("on") is True
+                self.rested = self.rested or self.eco
                 self.paced_from = whole(record.get("step")) or 0
             if kind == "started":
                 self.started = record
@@ -328,6 +338,11 @@ class Feed:
         self.unanswered[command_id] = cmd
         self.revision += 1
 
+    def will_be(self, done: str, undone: str, *, now: bool) -> bool:
+        """Whether something will be so once the trainer has answered what was asked last."""
+        asked = [cmd for cmd in self.unanswered.values() if cmd in (done, undone)]
+        return asked[-1] == done if asked else now
+
     @property
     def state(self) -> State:
         """What the run is doing."""
@@ -347,10 +362,8 @@ class Feed:
     @property
     def total(self) -> int:
         """How many steps it shall have; 0 where nobody has said."""
-        for value in (self.started.get("steps"), self.setting("train.steps")):
-            if isinstance(value, int) and value > 0:
-                return value
-        return 0
+        told = (whole(self.started.get("steps")), whole(self.setting("train.steps")))
+        return next((steps for steps in told if steps is not None and steps > 0), 0)
 
     def seconds_left(self) -> float | None:
         """The time to the end at the pace of the last lines; None before there is one."""
@@ -362,8 +375,12 @@ class Feed:
 
     def seconds_in_all(self) -> float:
         """The time from the first line to the end, what is still to come at the pace of now."""
+        return self.seconds_worked() + (self.seconds_left() or 0.0)
+
+    def seconds_worked(self) -> float:
+        """The time from the first line to the last; NaN before there are two."""
         seconds, _ = worked(self.steps["step"], self.steps["time"])
-        return float(seconds.sum()) + (self.seconds_left() or 0.0) if len(seconds) else np.nan
+        return float(seconds.sum()) if len(seconds) else np.nan
 
     @property
     def best(self) -> Best | None:
@@ -451,8 +468,8 @@ class Glance:
         for record in parsed([line for line in lines if mentions(line, LIFE)]):
             if record.get("kind") in LIFE:
                 self.life = record
-            if record.get("kind") == "started" and isinstance(record.get("steps"), int):
-                self.steps = record["steps"]
+            if record.get("kind") == "started":
+                self.steps = whole(record.get("steps")) or self.steps
         self.updated = last_written(self.run)
 
     def read_settings(self) -> None:
@@ -465,14 +482,13 @@ class Glance:
             return
         train = self.config.get("train")
         planned = train.get("steps") if isinstance(train, dict) else None
-        if not self.steps and isinstance(planned, int):
-            self.steps = planned
+        self.steps = self.steps or whole(planned) or 0
 
     def take_metrics(self, lines: Sequence[bytes]) -> None:
         """The evaluations and the newest step among some lines."""
         for record in parsed([line for line in lines if b'"eval"' in line]):
-            step = record.get("step")
-            if record.get("kind") == "eval" and isinstance(step, int):
+            step = whole(record.get("step"))
+            if record.get("kind") == "eval" and step is not None:
                 later = [known for known in self.evaluations if known >= step]
                 for known in later:
                     del self.evaluations[known]
@@ -491,8 +507,7 @@ class Glance:
     @property
     def step(self) -> int:
         """How far the run has come."""
-        step = self.step_record.get("step")
-        return step if isinstance(step, int) else 0
+        return whole(self.step_record.get("step")) or 0
 
     @property
     def loss(self) -> float:

@@ -128,12 +128,23 @@ class Grid:
         self.window = window
         if (window.rows, window.columns) == table.values.shape:
             return content
-        note = Content.styled(f"{span(window, table.values.shape)}   {{ }} [ ]", "$text-muted")
+        note = Content.styled(place_text(window, table.values.shape, width), "$text-muted")
         return Content("\n").join([content, note])
 
 
-def span(window: Window, shape: Sequence[int]) -> str:
-    """Which rows and columns are seen, of how many."""
-    down = f"{window.first_row}–{window.first_row + window.rows - 1} / {shape[0]}"
-    along = f"{window.first_column}–{window.first_column + window.columns - 1} / {shape[1]}"
-    return f"{down} × {along}"
+def place_text(window: Window, shape: Sequence[int], width: int) -> str:
+    """Which rows and columns are seen of how many, and the keys: as much as a line has room for."""
+    rows = span(window.first_row, window.rows)
+    columns = span(window.first_column, window.columns)
+    ways = (
+        f"{rows} / {shape[0]} × {columns} / {shape[1]}   {{ }} [ ]",
+        f"{rows}/{shape[0]} × {columns}/{shape[1]} {{}}[]",
+        f"{rows} × {columns} {{}}[]",
+        f"{rows} × {columns}",
+    )
+    return next((way for way in ways if len(way) <= width), "{ } [ ]")
+
+
+def span(first: int, count: int) -> str:
+    """A part of an axis."""
+    return f"{first}–{first + count - 1}"

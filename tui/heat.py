@@ -8,6 +8,7 @@ from functools import cache
 from typing import Literal, NamedTuple
 
 import numpy as np
+from rich.cells import cell_len, set_cell_size
 from textual.color import Color
 from textual.content import Content
 from textual.style import Style
@@ -17,6 +18,8 @@ MODES: tuple[Mode, ...] = ("auto", "numbers", "blocks", "half", "signs")
 LEVELS = 16
 HALVES = ("broad", "half")  # two rows in a line
 SIGNS = "·░▒▓█"
+SHADES = " ░▒▓█"  # of shares, for · is none at all
+UNKNOWN, NOTHING = -1, -2  # in place of a level: no number; no share, as where a weight is masked
 Cell = tuple[int, int]  # row and column of a table
 # Viridis (Smith & van der Walt 2015): its lightness grows evenly, so that grey tells the same.
 VIRIDIS = ((68, 1, 84), (59, 82, 139), (33, 145, 140), (94, 201, 98), (253, 231, 37))
@@ -67,7 +70,7 @@ def half_style(shares: bool, upper: int, lower: int) -> Style:
 
 
 def levels_of(table: Table) -> np.ndarray:
-    """The level of each cell; -1 where there is no number.
+    """The level of each cell; UNKNOWN where there is no number, NOTHING where there is no share.
 
     Shares go by their root, so that small ones are seen; others by the largest there is.
     """
@@ -79,7 +82,8 @@ def levels_of(table: Table) -> np.ndarray:
     else:
         largest = float(np.percentile(np.abs(safe[known]), 99)) if known.any() else 0.0
         scaled = (np.clip(safe / (largest or 1.0), -1, 1) + 1) / 2 * LEVELS
-    return np.where(known, np.rint(scaled).astype(int), -1)
+    levels = np.where(known, np.rint(scaled).astype(int), UNKNOWN)
+    return np.where(table.shares & (values == 0), NOTHING, levels)
 
 
 def number_text(value: float, shares: bool) -> str:
@@ -109,14 +113,19 @@ def rows_per_line(mode: Mode) -> int:
 def fitting(table: Table, width: int, height: int, *, colour: bool) -> Mode:
     """The mode that shows all of a table, as readable as there is room for."""
     R, C = table.values.shape
-    modes: tuple[Mode, ...] = (
-        ("numbers", "tight", "blocks", "broad", "half") if colour else ("numbers", "signs")
-    )
+    modes: tuple[Mode, ...] = ("numbers", "tight", "blocks", "broad", "half")
+    if not colour:
+        modes = ("numbers", "tight", "signs") if keep_apart(table) else ("numbers", "signs")
     for mode in modes:
         high = -(-R // rows_per_line(mode))
         if C * cell_width(mode, table.shares) <= width and high <= height:
             return mode
     return modes[-1]
+
+
+def keep_apart(table: Table) -> bool:
+    """Whether numbers can be told apart without a gap: each begins with a point, blank or minus."""
+    return table.shares or not (np.isfinite(table.values) & (table.values >= 9.995)).any()
 
 
 def window_of(table: Table, mode: Mode, width: int, height: int, corner: tuple[int, int]) -> Window:
@@ -143,7 +152,7 @@ def heatmap(
 
     The labels of the row and column of `cell` stand out.
     """
-    label = min(max([len(name) for name in table.rows] or [0]), max(width // 4, 4))
+    label = min(max([cell_len(name) for name in table.rows] or [0]), max(width // 4, 4))
     room = max(width - label - 1, 2)
     if mode == "auto":
         mode = fitting(table, room, height - 1, colour=colour)
@@ -167,30 +176,37 @@ def heatmap(
 
 def row_name(names: Sequence[str], label: int) -> str:
     """The label of a line: of two rows in one line, both as far as there is room."""
-    if len(names) == 1:
-        return names[0][:label].rjust(label)
-    upper, lower = names
+    upper, *others = names
     room = label - 1
-    short = min(len(lower), max(room // 2, room - len(upper)))
-    return f"{upper[: room - short]}/{lower[:short]}".rjust(label)
+    if others and room > 1:
+        short = min(cell_len(others[0]), max(room // 2, room - cell_len(upper)))
+        upper = f"{clipped(upper, room - short)}/{clipped(others[0], short)}"
+    text = clipped(upper, label)
+    return " " * (label - cell_len(text)) + text
+
+
+def clipped(text: str, width: int) -> str:
+    """As much of a text as so many columns hold."""
+    return text if cell_len(text) <= width else set_cell_size(text, width)
 
 
 def head(table: Table, window: Window, mode: Mode, label: int, cell: Cell | None) -> Content:
     """The labels of the columns, as many as have room."""
-    each = cell_width(mode, table.shares)
-    width, text = window.columns * each, ""
-    for column in range(window.first_column, window.first_column + window.columns):
-        place = (column - window.first_column) * each
-        name = table.columns[column][: max(each, 4) - 1]
-        if place >= len(text) + (1 if text else 0) or not text:
-            text = f"{text.ljust(place)}{name}"
-    line = Content.styled(text[:width].ljust(width), "$text-muted")
-    if cell is not None and window.first_column <= cell[1] < window.first_column + window.columns:
-        place = (cell[1] - window.first_column) * each
-        name = table.columns[cell[1]][: max(min(each, width - place), 1)] or " "
-        chosen = Content.styled(name, "bold reverse")
-        line = Content("").join([line[:place], chosen, line[place + len(name) :]])
-    return Content("").join([Content(" " * (label + 1)), line])
+    first, each = window.first_column, cell_width(mode, table.shares)
+    width, end = window.columns * each, 0
+    chosen = None if cell is None else (cell[1] - first) * each
+    line = [Content(" " * (label + 1))]
+    for place in range(0, width, each):
+        here = place == chosen
+        room = each if here else max(each, 4) - 1
+        name = clipped(table.columns[first + place // each], min(room, width - place)) or " "
+        after = place + cell_len(name)
+        covers = chosen is not None and place < chosen <= after
+        if here or (not covers and (place > end or not end)):
+            style = "bold reverse" if here else "$text-muted"
+            line += [Content(" " * (place - end)), Content.styled(name, style)]
+            end = after
+    return Content("").join([*line, Content(" " * (width - end))])
 
 
 def row_cells(table: Table, levels: np.ndarray, row: int, window: Window, mode: Mode) -> Content:
@@ -198,7 +214,7 @@ def row_cells(table: Table, levels: np.ndarray, row: int, window: Window, mode: 
     columns = range(window.first_column, window.first_column + window.columns)
     if mode in HALVES:
         below, wide = row + 1 < window.first_row + window.rows, cell_width(mode, table.shares)
-        pairs = [(levels[row, c], levels[row + 1, c] if below else -1) for c in columns]
+        pairs = [(levels[row, c], levels[row + 1, c] if below else NOTHING) for c in columns]
         return Content("").join([half(table.shares, int(a), int(b), wide) for a, b in pairs])
     if mode in ("numbers", "tight"):
         gap = " " if mode == "numbers" else ""
@@ -214,14 +230,14 @@ def row_cells(table: Table, levels: np.ndarray, row: int, window: Window, mode: 
 def coloured(text: str, shares: bool, level: int) -> Content:
     """A cell on its colour; one without a number stays plain."""
     if level < 0:
-        return Content(text if text.strip() else "··"[: len(text)])
+        return Content(text if text.strip() else mark_of(level) * len(text))
     return Content.styled(text, cell_style(shares, level))
 
 
 def half(shares: bool, upper: int, lower: int, wide: int) -> Content:
     """Two cells, one over the other."""
     if upper < 0 and lower < 0:
-        return Content("·" * wide)
+        return Content(mark_of(max(upper, lower)) * wide)
     if lower < 0:
         return Content.styled("▀" * wide, Style(foreground=ramp_colour(shares, upper)))
     if upper < 0:
@@ -232,12 +248,17 @@ def half(shares: bool, upper: int, lower: int, wide: int) -> Content:
 def sign(table: Table, level: int) -> str:
     """A cell as two characters: a minus where it has one, and the darker, the further from zero."""
     if level < 0:
-        return "××"
+        return mark_of(level) * 2
+    if table.shares:
+        return SHADES[round(level / LEVELS * (len(SHADES) - 1))] * 2
     middle = LEVELS // 2
-    strength = level / LEVELS if table.shares else abs(level - middle) / middle
-    shade = SIGNS[round(strength * (len(SIGNS) - 1))]
-    negative = not table.shares and level < middle
-    return f"-{shade}" if negative and shade != SIGNS[0] else shade * 2
+    shade = SIGNS[round(abs(level - middle) / middle * (len(SIGNS) - 1))]
+    return f"-{shade}" if level < middle and shade != SIGNS[0] else shade * 2
+
+
+def mark_of(level: int) -> str:
+    """What stands in place of a level: a cross where there is no number, a dot for no share."""
+    return "×" if level == UNKNOWN else "·"
 
 
 def bars(counts: Sequence[int]) -> str:

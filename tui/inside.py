@@ -47,9 +47,10 @@ class Loaded(NamedTuple):
     @property
     def title(self) -> str:
         """The model as a page names it."""
-        if self.place.run is None or self.step is None:
+        if self.step is None or (self.place.run is None and self.place != DEMO):
             return self.source
-        return t("sample.at_step", name=self.place.run.name, step=self.step)
+        name = self.place.run.name if self.place.run else self.place.name
+        return t("sample.at_step", name=name, step=self.step)
 
     def piece(self, token_id: int) -> str:
         """A token in readable form."""

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 from textual.content import Content
 
 from mlx_gpt.language import say
@@ -15,6 +15,7 @@ from mlx_gpt.steps import TABLE
 from mlx_gpt.terminal import size, spaced, visible
 from mlx_gpt.traces import Row, Trace
 from tui.cards import Card, formula_of
+from tui.columns import fitted
 from tui.heat import bars
 from tui.i18n import known, t
 from tui.inquiry import Gap
@@ -38,12 +39,6 @@ class Seen(NamedTuple):
 def signs(text: str) -> str:
     """A token in readable form, its spaces visible."""
     return visible(text.replace("\n", "⏎").replace("\t", "⇥").replace(" ", "·"))
-
-
-def fitted(text: str, width: int) -> str:
-    """A text in exactly so many columns."""
-    room = width - cell_len(text)
-    return text + " " * room if room >= 0 else f"{set_cell_size(text, width - 1)}…"
 
 
 def figure(value: float | None) -> str:

@@ -26,16 +26,16 @@ def at_root(root: Path, words: list[str]) -> list[str]:
     return words if root == Path("runs") else [*words, "--out", str(root)]
 
 
-def resume_words(run: Run, *, diverged: bool, lr: str) -> list[str]:
-    """The command that goes on with a run; one that diverged learns more slowly."""
-    slower = [f"train.lr={lr}"] if diverged else []
-    return ["mlx-gpt", "train", "--resume", str(run.path), *slower]
+def demo_words(root: Path) -> list[str]:
+    """The command that replays the recorded run, which no other command knows."""
+    return at_root(root, ["mlx-gpt", "tui", "--demo"])
 
 
-def longer_words(run: Run, steps: int) -> list[str]:
-    """The command that goes on with a finished run to more steps."""
-    more = ["--steps", str(steps), "--curve", "stretch"]
-    return ["mlx-gpt", "train", "--resume", str(run.path), *more]
+def resume_words(run: Run, *, lr: str = "", steps: int = 0, eco: bool = False) -> list[str]:
+    """The command that goes on with a run: at another rate, to more steps, resting between them."""
+    rate = [f"train.lr={lr}"] if lr else []
+    more = ["--steps", str(steps), "--curve", "stretch"] if steps else []
+    return ["mlx-gpt", "train", "--resume", str(run.path), *rate, *more, *["--eco"] * eco]
 
 
 def again_words(run: Run, root: Path) -> list[str]:

@@ -8,8 +8,9 @@ from textual.content import Content
 
 from mlx_gpt.run import Record
 from mlx_gpt.terminal import visible
+from tui.columns import fitted
 from tui.i18n import t
-from tui.inspect import bar_of, figure, fitted, signs
+from tui.inspect import bar_of, figure, signs
 from tui.listing import Listing
 
 NAME_WIDTH = 10

@@ -1,12 +1,14 @@
 """Runs beside each other: what each made of the same prompt at the same step, and its losses."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
+from rich.cells import cell_len
 from textual.content import Content
 
 from mlx_gpt.run import Record
-from mlx_gpt.terminal import table, visible
+from mlx_gpt.terminal import one_line, table, visible
+from tui.columns import GAP, shortened
 from tui.compare import differences
 from tui.curves import sign_of
 from tui.feed import Columns, Feed, Probe
@@ -14,16 +16,18 @@ from tui.i18n import t
 from tui.story import at_step, changes, spoken
 
 MOST = 4  # runs beside each other
-
-
-def shortened(words: str, most: int) -> str:
-    """Words cut to a width, the cut made visible."""
-    return words if len(words) <= most else f"{words[: most - 1]}…"
+NARROWEST = 10  # a column of settings
 
 
 def title(feeds: Sequence[Feed], number: int, width: int) -> str:
     """What stands above a run's column: its letter and its name."""
     return f"{sign_of(number)} {shortened(visible(feeds[number].run.name), max(width - 2, 1))}"
+
+
+def probes_of(feed: Feed) -> list[str]:
+    """The prompts that a run is asked, as its settings say."""
+    probes = feed.setting("train.probe_prompts")
+    return [each for each in probes if isinstance(each, str)] if isinstance(probes, list) else []
 
 
 def prompts_of(feeds: Sequence[Feed]) -> list[str]:
@@ -53,7 +57,7 @@ def sample_text(feeds: Sequence[Feed], number: int, prompt: str, step: int) -> C
     losses = Content.styled(losses_text(feed, step), "$text-muted")
     said = sample_of(feed, prompt, step)
     if said is None:
-        why = "side.silent" if prompt in feed.probes else "side.unasked"
+        why = "side.silent" if prompt in (*feed.probes, *probes_of(feed)) else "side.unasked"
         return Content("\n").join([losses, Content(t(why))])
     beside = sample_of(other, prompt, step)
     text = changes(visible(beside.text) if beside else "", visible(said.text))
@@ -78,11 +82,30 @@ def loss_text(name: str, columns: Columns, field: str, step: int) -> str:
 
 
 def settings_text(names: Sequence[str], configs: Sequence[Record], width: int) -> Content:
-    """The settings that are not the same in all runs, their values cut to a column."""
-    rows = [
-        (key, *(shortened(value, width) for value in values))
-        for key, values in differences(configs)
-    ]
-    if not rows:
+    """The settings that are not the same in all runs: a column for each run, else a line."""
+    found = [(one_line(key), list(map(one_line, values))) for key, values in differences(configs)]
+    if not found:
         return Content(t("runs.same"))
-    return Content(visible(table([(t("runs.setting"), *names), *rows])))
+    letters = [sign_of(number) for number in range(len(names))]
+    heads = [f"{letter} {one_line(name)}" for letter, name in zip(letters, names, strict=True)]
+    longest = max(cell_len(t("runs.setting")), *(cell_len(key) for key, _ in found))
+    room = (width - longest) // len(names) - GAP
+    if room < NARROWEST:
+        return Content("\n".join(lines_of(heads, letters, found, width)))
+    rows = [(t("runs.setting"), heads), *found]
+    cut = [(key, *(shortened(value, room) for value in values)) for key, values in rows]
+    return Content(table(cut))
+
+
+def lines_of(
+    heads: Sequence[str],
+    letters: Sequence[str],
+    found: Sequence[tuple[str, Sequence[str]]],
+    width: int,
+) -> Iterator[str]:
+    """The runs, then each setting, below it a line for the value of each run."""
+    yield from (shortened(head, width) for head in heads)
+    for key, values in found:
+        yield key
+        for letter, value in zip(letters, values, strict=True):
+            yield shortened(f"  {letter} {value}", width)

@@ -1,6 +1,6 @@
 """What every screen of the app has: the top bar, its body, the key bar, and its manners."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from textual.app import ComposeResult
@@ -31,21 +31,23 @@ WIDE = 110  # columns from which there is room side by side
 TALL = 34
 
 
-def translated(bindings: dict[str, ActiveBinding]) -> dict[str, ActiveBinding]:
-    """The bindings with their words in the language of the moment."""
+def translated(
+    bindings: dict[str, ActiveBinding], said_as: Callable[[str], str] = str
+) -> dict[str, ActiveBinding]:
+    """The bindings in the language of the moment, each with the words of what it does now."""
     result = {}
     for key, active in bindings.items():
-        words = f"key.{active.binding.id}"
-        if active.binding.id and known(words):
-            binding = active.binding
+        binding = active.binding
+        name = said_as(binding.id or "")
+        if known(f"key.{name}"):
             plain = type(binding)(
                 binding.key,
                 binding.action,
-                description=t(words),
+                description=t(f"key.{name}"),
                 show=binding.show,
                 key_display=binding.key_display,
                 priority=binding.priority,
-                tooltip=t(f"tip.{binding.id}"),
+                tooltip=t(f"tip.{name}"),
                 id=binding.id,
             )
             active = ActiveBinding(active.node, plain, active.enabled, plain.tooltip)
@@ -85,6 +87,7 @@ class Page(Screen[None]):
     """A screen of the app; subclasses give `NAME`, `topic`, `body` and what else they need."""
 
     NAME: ClassVar[str] = ""
+    AUTO_FOCUS: ClassVar[str | None] = ""  # the first part may be a line, which would take a key
     topic = ""  # key of the help in the catalogues
     BINDINGS: ClassVar[list[BindingType]] = [
         bind("page.next", "tab", "app.focus_next", show=False),
@@ -172,6 +175,10 @@ class Page(Screen[None]):
         """The command that does what this page shows."""
         return "mlx-gpt tui"
 
+    def shows_recorded(self) -> bool:
+        """Whether the recorded run is part of what that command should do."""
+        return self.ours.replaying
+
     def command_note(self) -> str:
         """What that command cannot tell of what the page shows; nothing where it tells all."""
         return ""
@@ -183,15 +190,11 @@ class Page(Screen[None]):
 
     def bindings_in_words(self) -> dict[str, ActiveBinding]:
         """Every binding of the page, with its words in the language of the moment."""
-        return translated(super().active_bindings)
+        return translated(super().active_bindings, self.said_as)
 
-    def key_of(self, binding_id: str) -> str:
-        """The key of a binding as it is now, remapped or not."""
-        for binding in [*self.BINDINGS, *self.app.BINDINGS]:
-            if isinstance(binding, Binding) and binding.id == binding_id:
-                key = self.ours.keys.get(binding_id, binding.key).partition(",")[0].strip()
-                return self.app.get_key_display(Binding(key, binding.action))
-        return ""
+    def said_as(self, binding_id: str) -> str:
+        """The name in the catalogues of what a binding does now; some act differently at times."""
+        return binding_id
 
     def tell(self, text: str) -> None:
         """A passing note; text from outside is shown as it is."""

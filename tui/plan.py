@@ -9,13 +9,13 @@ from textual.content import Content
 
 from mlx_gpt.config import build
 from mlx_gpt.errors import UserError
-from mlx_gpt.terminal import duration, size, spaced
-from tui.draft import Estimate, Pace, cost_of, speed_for
+from mlx_gpt.terminal import duration, size, spaced, table
+from tui.draft import Estimate, cost_of
 from tui.feed import Feed
 from tui.i18n import t
+from tui.pace import Pace, speed_for
 from tui.plot import short
 
-NAME_WIDTH, FIGURE_WIDTH, RATIO_WIDTH = 18, 12, 6
 FAR = 1.3  # times more or less than estimated: beyond what the estimate of memory promises
 
 
@@ -26,11 +26,18 @@ class Line(NamedTuple):
     estimated: float
     measured: float = math.nan
     shown: Callable[[float], str] = size
+    sign: str = ""  # before what is measured
+    comparable: bool = True  # whether what is measured should be as estimated
 
     @property
     def ratio(self) -> float:
         """How many times the estimate was needed."""
         return self.measured / self.estimated if self.estimated else math.nan
+
+    @property
+    def is_far(self) -> bool:
+        """Whether much more or less was needed than was estimated."""
+        return self.comparable and (self.ratio < 1 / FAR or self.ratio > FAR)
 
 
 def planned(feed: Feed, paces: list[Pace]) -> Estimate | None:
@@ -47,17 +54,20 @@ def plan_text(feed: Feed, cost: Estimate | None) -> tuple[str, Content]:
     if cost is None:
         return t("pane.plan"), Content(t("plan.none"))
     title = f"{t('pane.plan')} · {spaced(cost.parameters)} {t('new.parameters')}"
-    heads = Content.styled(cells("", t("plan.estimated"), t("plan.measured"), ""), "$text-muted")
-    speed = t("plan.own_speed" if cost.measured else "plan.typical_speed")
-    notes = Content.styled(f"{speed} {t('plan.dash')}", "$text-muted")
-    return title, Content("\n").join([heads, *map(line_text, lines(feed, cost)), notes])
+    found = list(lines(feed, cost))
+    heads = ("", t("plan.estimated"), t("plan.measured"), "")
+    rows = table([heads, *map(cells, found)], right=(1, 2, 3)).split("\n")
+    styles = ["$text-muted", *("$text-warning" if line.is_far else "" for line in found)]
+    parts = [Content.styled(row, style) for row, style in zip(rows, styles, strict=True)]
+    parts.append(Content.styled(" ".join(notes(feed, cost)), "$text-muted"))
+    return title, Content("\n").join(parts)
 
 
 def lines(feed: Feed, cost: Estimate) -> Iterator[Line]:
     """Time and pace, the sums of memory that can be measured, and the parts of these."""
     speeds = feed.steps["tokens_per_second"]
     pace = float(np.median(speeds)) if len(speeds) else math.nan
-    yield Line(t("new.time"), cost.seconds, feed.seconds_in_all(), duration)
+    yield time_line(feed, cost)
     yield Line(t("metric.tokens_per_second"), cost.tokens_per_second, pace, short)
     yield Line(t("plan.peak"), cost.memory, feed.last("peak_memory"))
     yield Line(t("plan.resting"), cost.parts.resting, feed.last("active_memory"))
@@ -65,17 +75,31 @@ def lines(feed: Feed, cost: Estimate) -> Iterator[Line]:
         yield Line(f" {t(f'memory.{name}')}", count)
 
 
-def line_text(line: Line) -> Content:
-    """A line of the table; a figure far from its estimate stands out."""
-    known = math.isfinite(line.measured)
-    measured = line.shown(line.measured) if known else "–"
-    ratio = f"×{line.ratio:.2f}" if math.isfinite(line.ratio) else ""
-    far = bool(ratio) and not 1 / FAR <= line.ratio <= FAR
-    words = cells(line.name, line.shown(line.estimated), measured, ratio)
-    return Content.styled(words, "$text-warning" if far else "")
+def time_line(feed: Feed, cost: Estimate) -> Line:
+    """Of a living run the time to its end; of any other what its steps took."""
+    line = Line(t("new.time"), cost.seconds, shown=duration, comparable=not feed.rested)
+    if feed.alive:
+        return line._replace(measured=feed.seconds_in_all(), sign="≈")
+    line = line._replace(measured=feed.seconds_worked())
+    if not 0 < feed.step < feed.total:
+        return line
+    share = feed.step / feed.total
+    return line._replace(name=t("plan.time_of", steps=feed.step), estimated=share * cost.seconds)
 
 
-def cells(name: str, estimated: str, measured: str, ratio: str) -> str:
+def notes(feed: Feed, cost: Estimate) -> Iterator[str]:
+    """What is to be known of the figures."""
+    if feed.alive:
+        yield t("plan.projected")
+    if feed.rested:
+        yield t("plan.eco")
+    yield t("plan.own_speed" if cost.measured else "plan.typical_speed")
+    yield t("plan.dash")
+
+
+def cells(line: Line) -> tuple[str, str, str, str]:
     """A line in columns."""
-    figures = f"{estimated:>{FIGURE_WIDTH}}{measured:>{FIGURE_WIDTH}}"
-    return f"{name:<{NAME_WIDTH}}{figures} {ratio:>{RATIO_WIDTH}}".rstrip()
+    known = math.isfinite(line.measured)
+    measured = f"{line.sign}{line.shown(line.measured)}" if known else "–"
+    ratio = f"×{line.ratio:.2f}" if math.isfinite(line.ratio) else ""
+    return line.name, line.shown(line.estimated), measured, ratio

@@ -9,6 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
 import numpy as np
+from rich.cells import cell_len
+
+from tui.columns import shortened
 
 Marks = Literal["braille", "blocks", "ascii"]
 MARKS: tuple[Marks, ...] = ("braille", "blocks", "ascii")
@@ -19,6 +22,7 @@ LABEL_WIDTH = 7
 ROBUST = (1.0, 97.0)  # percentiles that an outlier-safe range spans
 OUTLYING = 2.5  # times the lowest of the curves' upper ends: a curve so high does not set the range
 SIGN_COLUMNS = 24  # between two signs of a curve
+DIGITS = 3  # of a number in few characters
 
 
 class Unit(NamedTuple):
@@ -384,30 +388,46 @@ def ticks(low: float, high: float, most: int, *, log: bool = False) -> list[floa
     return [number * step for number in range(first, last + 1)]
 
 
-def short(number: float, *, as_bytes: bool = False) -> str:
-    """A number in at most seven characters."""
+def short(number: float, *, as_bytes: bool = False, digits: int = DIGITS) -> str:
+    """A number in at most seven characters, unless more digits are wanted."""
     if not math.isfinite(number):
         return "–"
     if as_bytes:
-        return scaled(number, ("B", "KB", "MB", "GB", "TB"), 1000)
+        return scaled(number, ("B", "KB", "MB", "GB", "TB"), 1000, digits)
     size = abs(number)
     if size >= 1000:
-        return scaled(number, ("", "k", "M", "G", "T"), 1000)
-    if size >= 100 or number == int(number):
+        return scaled(number, ("", "k", "M", "G", "T"), 1000, digits)
+    if number == int(number):
         return f"{number:.0f}"
+    if size >= 100:
+        return f"{number:.{digits - DIGITS}f}"
     if size >= 1e-3:
-        return f"{number:.3g}"
-    mantissa, _, exponent = f"{number:.1e}".partition("e")
+        return f"{number:.{digits}g}"
+    mantissa, _, exponent = f"{number:.{digits - 2}e}".partition("e")
     return f"{mantissa.removesuffix('.0')}e{int(exponent)}"
 
 
-def scaled(number: float, units: Sequence[str], base: int) -> str:
+def scaled(number: float, units: Sequence[str], base: int, digits: int) -> str:
     """A number in the unit that leaves at most three digits before the point."""
     for unit in units[:-1]:
         if abs(number) < base:
-            return f"{number:.3g}{unit}" if abs(number) < 999.5 else f"{number:.0f}{unit}"
+            near = abs(number) >= base - 0.5  # rounded it would be said with an exponent
+            return f"{number:.0f}{unit}" if near else f"{number:.{digits}g}{unit}"
         number /= base
-    return f"{number:.3g}{units[-1]}"
+    return f"{number:.{digits}g}{units[-1]}"
+
+
+def apart(numbers: Sequence[float], *, as_bytes: bool = False) -> list[str]:
+    """Numbers with as many digits as tell them apart, as far as a label has room for them."""
+    texts: list[str] = []
+    for digits in range(DIGITS, LABEL_WIDTH):
+        finer = [short(each, as_bytes=as_bytes, digits=digits) for each in numbers]
+        if texts and max(map(len, finer)) > LABEL_WIDTH:
+            break
+        texts = finer
+        if len(set(texts)) == len(texts):
+            break
+    return texts
 
 
 def draw(figure: Figure, look: Look, width: int, height: int) -> list[Line]:
@@ -435,22 +455,26 @@ def draw(figure: Figure, look: Look, width: int, height: int) -> list[Line]:
 def y_labels(canvas: Canvas, as_bytes: bool) -> list[str]:
     """The numbers beside the rows: the ends, and round ones between them."""
     view, height = canvas.view, canvas.height
-    labels = [""] * height
+    values: dict[int, float] = {}  # by row
     ends = [view.y1, view.y0][:height]
     between = ticks(view.y0, view.y1, max(3, height // 3), log=view.log)
     for value in (*ends, *between):
         row = canvas.row(value)
-        if row is not None and not any(labels[max(row - 1, 0) : row + 2]):
-            labels[row] = short(value, as_bytes=as_bytes)[:LABEL_WIDTH]
+        if row is not None and values.keys().isdisjoint((row - 1, row, row + 1)):
+            values[row] = value
+    labels = [""] * height
+    for row, text in zip(values, apart(list(values.values()), as_bytes=as_bytes), strict=True):
+        if text not in labels:
+            labels[row] = text[:LABEL_WIDTH]
     return labels
 
 
 def x_axis(figure: Figure, canvas: Canvas) -> Line:
     """The steps under the plot; a red cross where a value was not a number."""
     text, style = [" "] * canvas.width, ["axis"] * canvas.width
-    for tick in whole_ticks(figure, canvas):
+    marks = whole_ticks(figure, canvas)
+    for tick, label in zip(marks, apart(marks), strict=True):
         column = canvas.column(tick)
-        label = short(tick)
         if column is None:
             continue
         start = min(max(column - len(label) // 2, 0), canvas.width - len(label))
@@ -488,42 +512,92 @@ def bad_steps(figure: Figure) -> list[float]:
 
 def title(figure: Figure, look: Look, view: View, width: int) -> Line:
     """The name of the chart, the value of each curve at the cursor or its end, what is hidden."""
-    named = [told(series, look, figure) for series in figure.series if series.name]
-    notes = [note for notes in named for note in notes]
+    figure = trimmed(figure, look, view, width)
+    named = told_curves(figure, look)
+    line = fitting(Piece(figure.title, "title"), notes_of(figure, look, view), width)
+    lost = sum(notes[0] not in line for notes in named)
+    if not lost:
+        return line
+    more = f"  {figure.more.format(count=lost + 1)}"
+    line = fitting(line[0], line[1:], width - cell_len(more))
+    lost = sum(notes[0] not in line for notes in named)
+    return [*line, Piece(f"  {figure.more.format(count=lost)}", "axis")]
+
+
+def told_curves(figure: Figure, look: Look) -> list[list[Piece]]:
+    """What is told of each curve that has a name or a sign."""
+    return [told(each, look, figure) for each in figure.series if each.name or each.sign]
+
+
+def notes_of(figure: Figure, look: Look, view: View) -> list[Piece]:
+    """What stands after the name of the chart."""
+    notes = [note for notes in told_curves(figure, look) for note in notes]
     if look.cursor is not None and figure.step:
         notes.insert(0, Piece(f"  {figure.step} {look.cursor:.0f}", "cursor"))
     if look.log:
         notes.append(Piece("  log", "axis"))
     if view.hidden:
         notes.append(Piece(f"  ⋯{view.hidden}", "axis"))
-    line = fitting(Piece(figure.title, "title"), notes, width)
-    lost = sum(notes[0] not in line for notes in named)
-    if not lost:
-        return line
-    more = f"  {figure.more.format(count=lost + 1)}"
-    line = fitting(line[0], line[1:], width - len(more))
-    lost = sum(notes[0] not in line for notes in named)
-    return [*line, Piece(f"  {figure.more.format(count=lost)}", "axis")]
+    return notes
+
+
+def trimmed(figure: Figure, look: Look, view: View, width: int) -> Figure:
+    """The figure with its names cut, so that there is room for every curve that has a sign."""
+    names = [cell_len(each.name) for each in figure.series if each.sign]
+    if not names:
+        return figure
+    head = cell_len(figure.title)
+    spare = width - head - length(notes_of(named_within(figure, 0), look, view))
+    rooms = range(max(names), 1, -1)
+    most = next((m for m in rooms if sum(min(each, m) + 1 for each in names) <= spare), 0)
+    title = shortened(figure.title, head + min(spare, 0))
+    return named_within(figure, most)._replace(title=title)
+
+
+def named_within(figure: Figure, most: int) -> Figure:
+    """The figure with the names of curves that have a sign cut to a width; 0 leaves the sign."""
+    cut = [
+        each._replace(name=shortened(each.name, most) if most else "") if each.sign else each
+        for each in figure.series
+    ]
+    return figure._replace(series=tuple(cut))
+
+
+def length(pieces: Sequence[Piece]) -> int:
+    """The columns that pieces take."""
+    return sum(cell_len(piece.text) for piece in pieces)
 
 
 def fitting(head: Piece, notes: Sequence[Piece], width: int) -> Line:
     """A line of a head and as many of the notes as it has room for."""
-    line, used = [head], len(head.text)
+    line = [head]
     for note in notes:
-        if used + len(note.text) <= width:
+        if length([*line, note]) <= width:
             line.append(note)
-            used += len(note.text)
     return line
 
 
 def told(series: Series, look: Look, figure: Figure) -> list[Piece]:
-    """A curve's value at the cursor or its end, and in its other units."""
+    """A curve's value at the cursor or its end, and in its other units.
+
+    A curve among others whose value is of another step tells which.
+    """
     value = value_at(series, look.cursor)
     name = f"{series.sign} {series.name}".strip()
-    notes = [f"  {name} {value_text(value, figure.bytes)}"]
+    notes = [f"  {name} {value_text(value, figure.bytes)}{own_step(series, look, figure)}"]
     if value is not None and math.isfinite(value):
         notes += [f"  {number(unit.of(value))} {unit.name}" for unit in series.units]
     return [Piece(note, series.style) for note in notes]
+
+
+def own_step(series: Series, look: Look, figure: Figure) -> str:
+    """The step of a curve's value, where it has a sign and that step is not the one looked at."""
+    if not series.sign or not len(series.x):
+        return ""
+    ends = [float(each.x[-1]) for each in figure.series if len(each.x)]
+    wanted = max(ends) if look.cursor is None else look.cursor
+    step = float(series.x[place_at(series, look.cursor)])
+    return "" if step == wanted else f" ({step:.0f})"
 
 
 def value_text(value: float | None, as_bytes: bool) -> str:
@@ -540,10 +614,12 @@ def number(value: float) -> str:
 
 def value_at(series: Series, cursor: float | None) -> float | None:
     """The value at the step nearest to the cursor, or the last one."""
-    if not len(series.x):
-        return None
-    at = len(series.x) - 1 if cursor is None else nearest_index(series.x, cursor)
-    return float(series.y[at])
+    return float(series.y[place_at(series, cursor)]) if len(series.x) else None
+
+
+def place_at(series: Series, cursor: float | None) -> int:
+    """The index of the step nearest to the cursor, or of the last one."""
+    return len(series.x) - 1 if cursor is None else nearest_index(series.x, cursor)
 
 
 def nearest_index(x: np.ndarray, value: float) -> int:

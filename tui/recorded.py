@@ -83,6 +83,19 @@ def miss(recording: Recording, fields: Mapping[str, Any]) -> UserError:
     return UserError(t("recorded.unknown", prompts=prompts))
 
 
+def cut(answer: list[Record], n: int, most: int) -> list[Record]:
+    """The first of the recorded samples, no longer than was asked for, and why each ended."""
+    tokens = [{"tokens": record["tokens"][:n]} for record in answer if "tokens" in record]
+    first, *_, last = answer
+    finish = [str(reason) for reason in last["finish"][:n]]
+    if most < len(tokens):
+        ended = [row is None for row in tokens[most]["tokens"]]
+        finish = [why if over else "length" for why, over in zip(finish, ended, strict=True)]
+    elif most > len(tokens):
+        finish = ["recorded" if why == "length" else why for why in finish]
+    return [first, *tokens[:most], {**last, "finish": finish}]
+
+
 class Recorded:
     """A client that answers from the recording."""
 
@@ -96,14 +109,14 @@ class Recorded:
         found = self.recording.answers.get(key_of(do, fields))
         if found is None:
             raise miss(self.recording, fields)
-        n = int(fields.get("n") or 1)
         ways = {key.get("break") for do, key in map(json.loads, self.recording.answers)}
+        if do == "sample":
+            found = cut(found, int(fields.get("n") or 1), fields["settings"]["max_tokens"])
         for record in found:
             if "breaks" in record:
                 known = [each for each in record["breaks"] if each["name"] in ways]
                 record = {**record, "breaks": known}
             if "tokens" in record:
-                record = {"tokens": record["tokens"][:n]}
                 await asyncio.sleep(self.pace)
             yield record
 

@@ -64,6 +64,13 @@ class Replay:
         return Run(RECORDING)
 
     @property
+    def step(self) -> int:
+        """The step that was played last."""
+        played = reversed(self.moments[: self.at])
+        steps = (each.record.get("step") for each in played if each.file == "metrics.jsonl")
+        return next((step for step in steps if isinstance(step, int)), 0)
+
+    @property
     def finished(self) -> bool:
         """Whether everything has been played."""
         return self.at >= len(self.moments)
@@ -110,19 +117,19 @@ class Replay:
         cmd = command["cmd"]
         if cmd in ("pause", "resume"):
             self.paused = cmd == "pause"
-            self.answer(command, f"{cmd}d")
-            self.note(kind="paused" if self.paused else "resumed")
+            self.answer(command, step=self.step)
+            self.note(kind="paused" if self.paused else "resumed", step=self.step)
         elif cmd == "stop":
-            self.answer(command, "stopped")
-            self.note(kind="finished", reason="stopped")
+            self.answer(command, message=t("replay.stopped", step=self.step))
+            self.note(kind="finished", reason="stopped", step=self.step, replayed=True)
             self.at = len(self.moments)
             self.lock.release()
         else:
-            self.answer(command, f"a recorded run cannot {cmd}; train one of your own", ok=False)
+            self.answer(command, ok=False, message=t("replay.refused"))
 
-    def answer(self, command: Record, message: str, *, ok: bool = True) -> None:
+    def answer(self, command: Record, *, ok: bool = True, **values: object) -> None:
         """Acknowledge a command."""
-        self.note(kind="ack", id=command["id"], cmd=command["cmd"], ok=ok, message=message)
+        self.note(kind="ack", id=command["id"], cmd=command["cmd"], ok=ok, **values)
 
     def note(self, **values: object) -> None:
         """A line among the events."""

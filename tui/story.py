@@ -25,6 +25,7 @@ SURPRISE_STYLES = (
 )
 LOG_LINES = 200
 PLACES = ("step", "steps", "prompt", "text", "message")  # values that the words of events name
+TURNS = ("best", "early", "on", "replayed")  # what makes an event one with words of its own
 DULL = ("kind", "time", "id", "pid", "path", "run", "memory_limit")
 
 
@@ -144,7 +145,7 @@ def sentence(event: Record) -> str:
     kind = str(event.get("kind"))
     if kind == "ack":
         return answer_sentence(event)
-    turns = [f".{turn}" for turn in ("best", "early", "on") if event.get(turn) is True]
+    turns = [f".{turn}" for turn in TURNS if event.get(turn) is True]
     turns += [f".{event.get('reason')}", ""]
     words = next((key for turn in turns if known(key := f"event.{kind}{turn}")), None)
     if words is None:

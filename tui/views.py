@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import numpy as np
+from rich.cells import cell_len
 from textual.content import Content
 
 from mlx_gpt.run import Record
@@ -283,4 +284,4 @@ def strongest(weights: np.ndarray, tokens: Sequence[str], query: int, width: int
     keys = np.argsort(-weights[query], kind="stable")[: query + 1].tolist()
     names = [f"‘{tokens[key]}’ {weights[query, key]:.0%}" for key in keys]
     head = f"‘{tokens[query]}’ → "
-    return Content(f"{head}{as_many(names, width - len(head))}")
+    return Content(f"{head}{as_many(names, width - cell_len(head))}")

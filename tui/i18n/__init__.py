@@ -1,4 +1,9 @@
-"""The words of the app in English and Spanish, switched while it runs."""
+"""The words of the app in English and Spanish, switched while it runs.
+
+A text names a key by its binding, as `{press[train.stop]}`, and so tells it as it is now.
+"""
+
+from collections.abc import Callable
 
 from mlx_gpt.language import Language, say
 from tui.i18n import models_en, models_es, words_en, words_es
@@ -11,10 +16,22 @@ CATALOGUES: dict[Language, dict[str, str]] = {
 }
 
 
+class Keys:
+    """The keys that texts name, by binding; whoever knows how they are now puts in `shown`."""
+
+    def __init__(self) -> None:
+        self.shown: Callable[[str], str] = str
+
+    def __getitem__(self, binding_id: str) -> str:
+        return self.shown(binding_id)
+
+
+KEYS = Keys()
+
+
 def t(key: str, **values: object) -> str:
     """The words of that key in the language of the moment, with values in their places."""
-    text = CATALOGUES[say.language][key]
-    return text.format(**values) if values else text
+    return CATALOGUES[say.language][key].format(press=KEYS, **values)
 
 
 def known(key: str) -> bool:

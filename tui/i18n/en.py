@@ -10,60 +10,65 @@ EN = {
     "app.too_small": (
         "The terminal has {width} columns and {height} rows; make it at least 80 by 24."
     ),
-    "app.copied": "Copied (Y writes it into a file):",
+    "app.copied": "Copied ({press[app.save]} writes it into a file):",
     "app.saved": "Added to {path}",
     "app.keymap": "Written: {path}. Change keys there, then start the app again.",
     "app.goes_on": "{names}: the training goes on; {again} shows it again",
     "tour.0": (
-        "This is a recorded training, played ten times as fast. {tour}: the guided tour of ten "
-        "stations; esc hides this line."
+        "This is a recorded training, played ten times as fast. {press[app.tour]}: the guided "
+        "tour of ten stations; {press[app.end_tour]} hides this line."
     ),
     "tour.1": (
-        "The curve is the loss: how surprised the model is by the next token. {back} goes back "
-        "through the evaluations. {tour}: next"
+        "The curve is the loss: how surprised the model is by the next token. "
+        "{press[train.back]} goes back through the evaluations. {press[app.tour]}: next"
     ),
     "tour.2": (
         "Dashed: what guessing costs, blindly (ln V), by frequency (unigram), by pairs "
-        "(bigram). Below them it uses more context. {tour}: next"
+        "(bigram). Below them it uses more context. {press[app.tour]}: next"
     ),
     "tour.3": (
-        "Under the chart the model continues the same prompts at each evaluation; {pane} "
-        "colours a text by its surprise. {tour}: next"
+        "Under the chart the model continues the same prompts at each evaluation; "
+        "{press[train.pane]} colours a text by its surprise. {press[app.tour]}: next"
     ),
     "tour.4": (
-        "All runs stand here. {mark} marks some, to lay their curves over each other; "
-        "{built_in} trains one in minutes. {tour}: next"
+        "All runs stand here. {press[runs.mark]} marks some, to lay their curves over each "
+        "other; {press[runs.built_in]} trains one in minutes. {press[app.tour]}: next"
     ),
     "tour.5": (
-        "{generate} lets the model write. Green tokens were expected, yellow and red ones are "
-        "surprises. {tour}: next"
+        "{press[sample.generate]} lets the model write. Green tokens were expected, yellow and "
+        "red ones are surprises. {press[app.tour]}: next"
     ),
     "tour.6": (
-        "{back} goes to a token; below stand its rivals. {unlikelier} chooses one, {branch} "
-        "lets the text go on from it. {tour}: next"
+        "{press[sample.back]} goes to a token; below stand its rivals. "
+        "{press[sample.unlikelier]} chooses one, {press[sample.branch]} lets the text go on "
+        "from it. {press[app.tour]}: next"
     ),
     "tour.7": (
-        "{dial} takes a dial in hand, {more} turns it: temperature, top-k … The bars follow "
-        "without a new computation. {tour}: next"
+        "{press[sample.dial]} takes a dial in hand, {press[sample.more]} turns it: "
+        "temperature, top-k … The bars follow without a new computation. {press[app.tour]}: "
+        "next"
     ),
     "tour.8": (
-        "The same model, operation by operation: {step} steps. {attention}: who looks at whom; "
-        "{lens}: what each block would say. {tour}: next"
+        "The same model, operation by operation: {press[trace.step]} steps. "
+        "{press[trace.attention]}: who looks at whom; {press[trace.lens]}: what each block "
+        "would say. {press[app.tour]}: next"
     ),
     "tour.9": (
-        "{break} breaks the model on purpose, and the labs say which of them notice; {restore} "
-        "mends it. {tour}: next"
+        "{press[trace.break]} breaks the model on purpose, and the labs say which of them "
+        "notice; {press[trace.restore]} mends it. {press[app.tour]}: next"
     ),
     "tour.10": (
-        "Your own run: a preset, your texts, the settings, and what it costs. {start} starts "
-        "it. {tour} ends the tour."
+        "Your own run: a preset, your texts, the settings, and what it costs. "
+        "{press[new.start]} starts it. {press[app.tour]} ends the tour."
     ),
     "key.app.tour": "tour",
     "tip.app.tour": "Guided tour of the recorded run: the next station",
     "key.app.end_tour": "end tour",
     "tip.app.end_tour": "Leave the guided tour",
-    "recorded.prompts": "recorded: {prompts}; ↑/↓ bring them",
-    "app.how_to_quit": "Press {press} to leave; trainings go on.",
+    "recorded.prompts": (
+        "recorded: {prompts}; {press[prompt.older]}/{press[prompt.newer]} bring them"
+    ),
+    "app.how_to_quit": "Press {press[app.quit]} to leave; trainings go on.",
     "keyboard.space": "space",
     "keyboard.tab": "tab",
     "keyboard.home": "home",
@@ -72,20 +77,20 @@ EN = {
     "keyboard.pgdn": "pgdn",
     "keyboard.del": "del",
     "keyboard.shift+tab": "shift+tab",
-    "ask.yes_or_no": "y: yes    n: no",
+    "ask.yes_or_no": "{press[ask.yes]}: yes    {press[ask.no]}: no",
     "help.keys": "Keys",
     "launch.begun": "The training is being prepared; it appears here when its first step begins.",
     "launch.first": "it starts",
     "launch.twice": "This training is being prepared already.",
-    "launch.unseen": "{name} has begun; when you are done here, {press} shows it.",
+    "launch.unseen": "{name} has begun; when you are done here, {press[app.train]} shows it.",
     "battery.draining": (
-        "The training runs on battery ({percent} %). Plug the machine in, or let it rest half of "
-        "the time (2, then E)."
+        "The training runs on battery ({percent} %). Plug the machine in, or let it rest half "
+        "of the time ({press[app.train]}, then {press[train.eco]})."
     ),
     "battery.eco": "The training runs on battery ({percent} %). Plug the machine in when you can.",
     "battery.low": (
-        "Only {percent} % of the battery is left: plug the machine in now, or save and stop the "
-        "training (2, then X)."
+        "Only {percent} % of the battery is left: plug the machine in now, or save and stop "
+        "the training ({press[app.train]}, then {press[train.stop]})."
     ),
     "stage.learning": "learning pieces",
     "stage.reading": "reading",
@@ -138,23 +143,25 @@ EN = {
     "runs.empty": (
         "No runs in {folder} yet.\n"
         "\n"
-        "  b   train the built-in stories now: about three minutes\n"
-        "  n   fill in the form of a new run: your text, your settings\n"
-        "  D   watch a recorded run: no training, no MLX\n"
+        "  {press[runs.built_in]:<3} train the built-in stories now: a few minutes\n"
+        "  {press[runs.new]:<3} fill in the form of a new run: your text, your settings\n"
+        "  {press[runs.demo]:<3} watch a recorded run: no training, no MLX\n"
         "\n"
-        "  ?   what all the keys do      L   español"
+        "  {press[app.help]:<3} what all the keys do      {press[app.language]}   español"
     ),
-    "runs.nothing": "No run matches “{words}”; Esc clears the filter.",
+    "runs.nothing": "No run matches “{words}”; {press[runs.clear]} clears the filter.",
     "runs.misfit": (
-        "“{word}” compares nothing that a run has with a number, as val<2 does; Esc clears the "
-        "filter."
+        "“{word}” compares nothing that a run has with a number, as val<2 does; "
+        "{press[runs.clear]} clears the filter."
     ),
     "runs.none": "No run is chosen.",
     "runs.rename": "New name of {name}",
     "runs.rename_alive": "{name} is being trained: rename it when it has ended.",
     "runs.taken": "{name} exists already; give another name",
     "runs.delete": "Delete {name} with its checkpoints for good?\n{path}",
-    "runs.delete_alive": "{name} is being trained: stop it first (2, then X).",
+    "runs.delete_alive": (
+        "{name} is being trained: stop it first ({press[app.train]}, then {press[train.stop]})."
+    ),
     "runs.deleted": "Deleted {name}.",
     "runs.folder_shown": "{path}\nThe path is copied, and {program} is asked to show it.",
     "runs.folder_copied": "{path}\nThe path is copied. There is no {program} to show it.",
@@ -162,13 +169,14 @@ EN = {
     "runs.differences": "differences",
     "runs.setting": "setting",
     "runs.same": "No setting differs.",
-    "side.how": "Mark another run with {press}: two to four can stand side by side.",
+    "side.how": "Mark another run with {press[runs.mark]}: two to four can stand side by side.",
     "side.most": "{most} runs have room side by side: these are the first of the {count}.",
     "side.step": "step {step}",
     "side.older": "step {step}, its last until then",
     "side.silent": "Not asked yet by that step.",
     "side.unasked": "This run is not asked this prompt.",
     "side.no_probe": "No samples yet: they come with each evaluation.",
+    "side.no_model": "There is no checkpoint of it, and so no model to look into.",
     "side.place": "block {layer}, head {head}",
     "side.fewer": "It has {layers} × {heads} heads: this is block {layer}, head {head}.",
     "side.note_two": "The command compares two: the first two of these.",
@@ -181,11 +189,12 @@ EN = {
     "train.empty": (
         "No run to show yet.\n"
         "\n"
-        "  1   the runs: press b there for a first one of three minutes\n"
-        "  n   a new run of your own"
+        "  {press[app.runs]:<3} the runs: press {press[runs.built_in]} there to train a first "
+        "one\n"
+        "  {press[app.new]:<3} a new run of your own"
     ),
-    "train.none": "No run is chosen: press 1.",
-    "train.not_alive": "{name} is not being trained; R goes on with it.",
+    "train.none": "No run is chosen: press {press[app.runs]}.",
+    "train.not_alive": "{name} is not being trained; {press[train.resume]} goes on with it.",
     "train.prompt": "Prompt that the model continues as it is now",
     "pane.probes": "samples",
     "pane.surprise": "surprise",
@@ -194,6 +203,9 @@ EN = {
     "plan.none": "The settings of this run cannot be read.",
     "plan.estimated": "estimated",
     "plan.measured": "measured",
+    "plan.time_of": "time, {steps} steps",
+    "plan.projected": "≈: the time so far and what is left at the pace of now.",
+    "plan.eco": "With eco it rests as long as it works, and its time counts the rests.",
     "plan.peak": "peak memory",
     "plan.resting": "between steps",
     "plan.own_speed": "Pace as of other runs of this size here.",
@@ -208,7 +220,8 @@ EN = {
     "memory.activations": "activations",
     "probe.place": "step {step} ({at} of {count})",
     "probe.none": (
-        "At each evaluation the model continues the same prompts; they appear here. a: ask now."
+        "At each evaluation the model continues the same prompts; they appear here. "
+        "{press[train.sample]}: ask now."
     ),
     "probe.asked": "asked",
     "probe.asked_at": "asked at {step}",
@@ -241,15 +254,23 @@ EN = {
     "event.finished.done": "all {step} steps are done",
     "event.finished.early": "ended at step {step}: validation no longer improved",
     "event.finished.stopped": "stopped and saved at step {step}",
+    "event.finished.replayed": "the replay is stopped at step {step}",
     "event.finished.diverged": "diverged at step {step}; the weights of that step are not kept",
     "advice.gone": "The folder of this run is gone.",
-    "advice.stopped": "Stopped and saved at step {step} of {total}; R goes on from there.",
+    "advice.stopped": (
+        "Stopped and saved at step {step} of {total}; {press[train.resume]} goes on from there."
+    ),
+    "advice.replay_stopped": (
+        "The replay is stopped at step {step} of {total}; {press[train.resume]} plays it again "
+        "from the start."
+    ),
     "advice.asked.pause": "Asked to pause; waiting for the step to end.",
     "advice.asked.resume": "Asked to go on; waiting for the trainer.",
     "advice.asked.save": "Asked to save; waiting for the step to end.",
     "advice.asked.eval": "Asked to evaluate; waiting for the step to end.",
     "advice.asked.sample": "Asked for a sample; waiting for the step to end.",
-    "advice.asked.eco": "Asked to switch eco; waiting for the step to end.",
+    "advice.asked.eco.on": "Asked to rest after each step; waiting for the step to end.",
+    "advice.asked.eco.off": "Asked to rest no longer; waiting for the step to end.",
     "advice.asked.stop": "Asked to stop; waiting for the step to end, then it is saved.",
     "advice.slowed": (
         "{now} tokens/s, {fall} slower than this run usually is ({usual}): another program or "
@@ -288,20 +309,23 @@ EN = {
     "advice.waiting": "The first steps are being computed.",
     "advice.learning": "Learning: the loss fell by {fall} in the last {steps} steps.",
     "help.runs": (
-        "All runs in the folder, living ones first, or sorted by a column: s takes the next one, "
-        "S turns the order round, a click on a head does both. Enter opens a run. Mark several "
-        "with Space: their curves lie over each other below, each with the letter of its row, "
-        "and what differs in their settings stands beside them; c puts two to four side by side, "
-        "with what they say and where they look. o takes in outliers, as the losses of a run that "
-        "diverged."
+        "All runs in the folder, living ones first, or sorted by a column: {press[runs.sort]} "
+        "takes the next one, {press[runs.reverse]} turns the order round, a click on a head "
+        "does both. {press[table.open]} opens a run. Mark several with {press[runs.mark]}: "
+        "their curves lie over each other below, each with the letter of its row, and what "
+        "differs in their settings stands beside them; {press[runs.compare]} puts two to four "
+        "side by side, with what they say and where they look. {press[runs.outliers]} takes in "
+        "outliers, as the losses of a run that diverged."
     ),
     "help.table": "The table: a run a line. The figures are the newest the run has written.",
     "help.settings": "What the chosen run is; with several, only the settings that differ.",
     "help.side": (
-        "Two to four runs, a column each, with the letter of their curve. v goes from their "
-        "samples to their attention, their curves and the settings in which they differ; a tall "
-        "terminal shows two of these at once. ←/→ move through the steps at which any of the "
-        "runs was asked."
+        "Two to four runs, a column each, with the letter of their curve. {press[side.view]} "
+        "goes from their samples to their attention, their curves and the settings in which "
+        "they differ; a tall terminal shows two of these at once. "
+        "{press[side.back]}/{press[side.forward]} move through the steps at which any of the "
+        "runs was asked. {press[side.outliers]} takes outliers into the curves, as the losses of "
+        "a run that diverged."
     ),
     "help.beside": (
         "What each run made of the same prompt at the same step, with its losses there; where it "
@@ -310,16 +334,18 @@ EN = {
     ),
     "help.maps": (
         "Who looks at whom in the same head of each run, over the same prompt: a row for each "
-        "token, a column for each that it looks at. It is that of the best checkpoint, of a run "
-        "in training the newest; R asks again. Below stands what the last token looks at most."
+        "token, a column for each that it looks at. It is that of the best checkpoint, of a "
+        "run in training the newest; {press[side.reload]} asks again. Below stands what the "
+        "last token looks at most."
     ),
     "help.train": (
         "The run in hand. The large chart shows the loss: a band from the lowest to the "
         "highest step, the smoothed mean over it, validation as dots. The dashed lines are "
-        "what guessing costs: blindly (ln V), by how often each token comes (unigram), by "
-        "what follows what (bigram). ←/→ move a cursor through the evaluations; the samples "
-        "below move along. A click in a chart puts it there, the wheel looks closer. The title "
-        "gives the values at the cursor: in nats, in bits a character of text, and as perplexity."
+        "what guessing costs: blindly (ln V), by how often each token comes (unigram), by what "
+        "follows what (bigram). {press[train.back]}/{press[train.forward]} move a cursor "
+        "through the evaluations; the samples below move along. A click in a chart puts it "
+        "there, the wheel looks closer. The title gives the values at the cursor: in nats, in "
+        "bits a character of text, and as perplexity."
     ),
     "help.status": (
         "State, progress, time left at the pace of the last minute, eco where it rests after "
@@ -404,8 +430,8 @@ EN = {
     "tip.table.top": "The first run",
     "key.table.bottom": "bottom",
     "tip.table.bottom": "The last run",
-    "key.runs.built_in": "3-min run",
-    "tip.runs.built_in": "Train the built-in stories: about three minutes",
+    "key.runs.built_in": "built-in run",
+    "tip.runs.built_in": "Train the built-in stories: a few minutes",
     "key.runs.demo": "demo",
     "tip.runs.demo": "Replay a recorded run, without MLX",
     "key.runs.mark": "mark",
@@ -438,6 +464,8 @@ EN = {
     "tip.side.marks": "Numbers, blocks, half blocks or signs",
     "key.side.curve": "train/val",
     "tip.side.curve": "Training or validation loss",
+    "key.side.outliers": "outliers",
+    "tip.side.outliers": "A range that outliers do not set",
     "key.side.left": "table",
     "tip.side.left": "The tables to the left",
     "key.side.right": "table",
@@ -487,7 +515,7 @@ EN = {
     "key.train.sample": "ask",
     "tip.train.sample": "Let the model continue a prompt now",
     "key.train.stop": "stop",
-    "tip.train.stop": "Save and stop; R goes on from there",
+    "tip.train.stop": "Save and stop; {press[train.resume]} goes on from there",
     "key.train.resume": "resume",
     "tip.train.resume": "Go on with a run that has stopped",
     "key.train.evaluate": "evaluate",
@@ -550,7 +578,9 @@ EN = {
     "new.train": "train",
     "new.sample": "sample",
     "new.preset": "preset",
-    "new.preset.note": "what to begin from; ←/→ choose",
+    "new.preset.note": (
+        "what to begin from; {press[form.last_choice]}/{press[form.next_choice]} choose"
+    ),
     "new.name": "name",
     "new.name.note": "the name of the run folder",
     "new.built_in": "built-in stories",
@@ -564,11 +594,12 @@ EN = {
         "That is large or long for this machine. Start it?"
     ),
     "help.form": (
-        "A setting a line: its value, and what it means. ←/→ or Space choose among few "
-        "values, Enter types one, Backspace takes the preset's. A * marks what differs from "
-        "the preset, a ✗ what is wrong."
+        "A setting a line: its value, and what it means. "
+        "{press[form.last_choice]}/{press[form.next_choice]} choose among few values, "
+        "{press[form.edit]} types one, {press[form.reset]} takes the preset's. A * marks what "
+        "differs from the preset, a ✗ what is wrong."
     ),
-    "files.none": "Space marks texts or folders; none: the built-in stories",
+    "files.none": "{press[files.mark]} marks texts or folders; none: the built-in stories",
     "files.folder": "folder",
     "key.new.start": "start",
     "tip.new.start": "Start the run in the background",
@@ -616,8 +647,16 @@ EN = {
     "tip.files.none": "No file: the built-in stories",
     "key.files.cancel": "cancel",
     "tip.files.cancel": "Leave things as they were",
-    "replay.speed": "Replay at {speed}x; S changes it.",
-    "replay.by_step": "Replay step by step: N goes on to the next evaluation.",
+    "key.replay.stop": "end replay",
+    "tip.replay.stop": "Stop the replay where it is",
+    "key.replay.again": "play again",
+    "tip.replay.again": "Play the recorded run again from the start",
+    "replay.speed": "Replay at {speed}x; {press[train.speed]} changes it.",
+    "replay.stopped": "The replay is stopped at step {step}.",
+    "replay.refused": "a recorded run only plays; train one of your own",
+    "replay.by_step": (
+        "Replay step by step: {press[train.replay_step]} goes on to the next evaluation."
+    ),
     "new.of": " of ",
     "key.runs.new": "new run",
     "tip.runs.new": "The form of a new run",

@@ -10,60 +10,64 @@ ES = {
     "app.too_small": (
         "El terminal tiene {width} columnas y {height} filas; hazlo de al menos 80 por 24."
     ),
-    "app.copied": "Copiado (Y lo escribe en un archivo):",
+    "app.copied": "Copiado ({press[app.save]} lo escribe en un archivo):",
     "app.saved": "Añadido a {path}",
     "app.keymap": "Escrito: {path}. Cambia ahí las teclas y vuelve a abrir la aplicación.",
     "app.goes_on": "{names}: el entrenamiento continúa; {again} lo muestra de nuevo",
     "tour.0": (
-        "Es un entrenamiento grabado, diez veces más rápido. {tour}: la visita guiada de diez "
-        "paradas; esc oculta esta línea."
+        "Es un entrenamiento grabado, diez veces más rápido. {press[app.tour]}: la visita "
+        "guiada de diez paradas; {press[app.end_tour]} oculta esta línea."
     ),
     "tour.1": (
-        "La curva es la pérdida: cuánto sorprende el token siguiente. {back} retrocede por las "
-        "evaluaciones. {tour}: sigue"
+        "La curva es la pérdida: cuánto sorprende el token siguiente. {press[train.back]} "
+        "retrocede por las evaluaciones. {press[app.tour]}: sigue"
     ),
     "tour.2": (
         "Discontinuas: lo que cuesta adivinar, a ciegas (ln V), por frecuencia (unigrama), por "
-        "pares (bigrama). {tour}: sigue"
+        "pares (bigrama). {press[app.tour]}: sigue"
     ),
     "tour.3": (
-        "Bajo el gráfico continúa los mismos textos en cada evaluación; {pane} colorea un texto"
-        " por su sorpresa. {tour}: sigue"
+        "Bajo el gráfico continúa los mismos textos en cada evaluación; {press[train.pane]} "
+        "colorea un texto por su sorpresa. {press[app.tour]}: sigue"
     ),
     "tour.4": (
-        "Aquí están todas las ejecuciones. {mark} marca varias para superponer sus curvas; "
-        "{built_in} entrena una. {tour}: sigue"
+        "Aquí están todas las ejecuciones. {press[runs.mark]} marca varias para superponer sus "
+        "curvas; {press[runs.built_in]} entrena una. {press[app.tour]}: sigue"
     ),
     "tour.5": (
-        "{generate} hace escribir al modelo. Los tokens verdes se esperaban; los amarillos y "
-        "rojos sorprenden. {tour}: sigue"
+        "{press[sample.generate]} hace escribir al modelo. Los tokens verdes se esperaban; los "
+        "amarillos y rojos sorprenden. {press[app.tour]}: sigue"
     ),
     "tour.6": (
-        "{back} va a un token; abajo están sus rivales. {unlikelier} elige uno, {branch} sigue "
-        "el texto desde él. {tour}: sigue"
+        "{press[sample.back]} va a un token; abajo están sus rivales. "
+        "{press[sample.unlikelier]} elige uno, {press[sample.branch]} sigue el texto desde él. "
+        "{press[app.tour]}: sigue"
     ),
     "tour.7": (
-        "{dial} toma un dial y {more} lo gira: temperatura, top-k … Las barras cambian sin "
-        "calcular de nuevo. {tour}: sigue"
+        "{press[sample.dial]} toma un dial y {press[sample.more]} lo gira: temperatura, top-k "
+        "… Las barras cambian sin calcular de nuevo. {press[app.tour]}: sigue"
     ),
     "tour.8": (
-        "El mismo modelo, operación a operación: {step} avanza. {attention}: quién mira a "
-        "quién; {lens}: qué diría cada bloque. {tour}: sigue"
+        "El mismo modelo, operación a operación: {press[trace.step]} avanza. "
+        "{press[trace.attention]}: quién mira a quién; {press[trace.lens]}: qué diría cada "
+        "bloque. {press[app.tour]}: sigue"
     ),
     "tour.9": (
-        "{break} avería el modelo a propósito y los labs dicen cuáles lo notan; {restore} lo "
-        "repara. {tour}: sigue"
+        "{press[trace.break]} avería el modelo a propósito y los labs dicen cuáles lo notan; "
+        "{press[trace.restore]} lo repara. {press[app.tour]}: sigue"
     ),
     "tour.10": (
-        "Tu propia ejecución: un preajuste, tus textos, los ajustes y lo que cuesta. {start} la"
-        " empieza. {tour} acaba la visita."
+        "Tu propia ejecución: un preajuste, tus textos, los ajustes y lo que cuesta. "
+        "{press[new.start]} la empieza. {press[app.tour]} acaba la visita."
     ),
     "key.app.tour": "visita",
     "tip.app.tour": "Visita guiada de la ejecución grabada: la parada siguiente",
     "key.app.end_tour": "fin visita",
     "tip.app.end_tour": "Deja la visita guiada",
-    "recorded.prompts": "grabados: {prompts}; ↑/↓ los traen",
-    "app.how_to_quit": "Pulsa {press} para salir; los entrenamientos continúan.",
+    "recorded.prompts": (
+        "grabados: {prompts}; {press[prompt.older]}/{press[prompt.newer]} los traen"
+    ),
+    "app.how_to_quit": "Pulsa {press[app.quit]} para salir; los entrenamientos continúan.",
     "keyboard.space": "espacio",
     "keyboard.tab": "tab",
     "keyboard.home": "inicio",
@@ -72,20 +76,20 @@ ES = {
     "keyboard.pgdn": "avpág",
     "keyboard.del": "supr",
     "keyboard.shift+tab": "mayús+tab",
-    "ask.yes_or_no": "s: sí    n: no",
+    "ask.yes_or_no": "{press[ask.yes]}: sí    {press[ask.no]}: no",
     "help.keys": "Teclas",
     "launch.begun": "Se prepara el entrenamiento; aparecerá aquí cuando dé el primer paso.",
     "launch.first": "empieza",
     "launch.twice": "Este entrenamiento ya se está preparando.",
-    "launch.unseen": "{name} ya ha empezado; cuando acabes aquí, {press} lo muestra.",
+    "launch.unseen": "{name} ya ha empezado; cuando acabes aquí, {press[app.train]} lo muestra.",
     "battery.draining": (
-        "El entrenamiento gasta batería ({percent} %). Enchufa la máquina, o haz que descanse la "
-        "mitad del tiempo (2 y luego E)."
+        "El entrenamiento gasta batería ({percent} %). Enchufa la máquina, o haz que descanse "
+        "la mitad del tiempo ({press[app.train]} y luego {press[train.eco]})."
     ),
     "battery.eco": "El entrenamiento gasta batería ({percent} %). Enchufa la máquina si puedes.",
     "battery.low": (
         "Solo queda un {percent} % de batería: enchufa la máquina ya, o guarda y detén el "
-        "entrenamiento (2 y luego X)."
+        "entrenamiento ({press[app.train]} y luego {press[train.stop]})."
     ),
     "stage.learning": "piezas",
     "stage.reading": "lectura",
@@ -138,22 +142,25 @@ ES = {
     "runs.empty": (
         "Aún no hay ejecuciones en {folder}.\n"
         "\n"
-        "  b   entrena ahora los cuentos incluidos: unos tres minutos\n"
-        "  n   rellena el formulario de una ejecución: tu texto, tus ajustes\n"
-        "  D   mira una ejecución grabada: sin entrenar, sin MLX\n"
+        "  {press[runs.built_in]:<3} entrena ahora los cuentos incluidos: unos minutos\n"
+        "  {press[runs.new]:<3} rellena el formulario de una ejecución: tu texto, tus ajustes\n"
+        "  {press[runs.demo]:<3} mira una ejecución grabada: sin entrenar, sin MLX\n"
         "\n"
-        "  ?   qué hace cada tecla       L   English"
+        "  {press[app.help]:<3} qué hace cada tecla       {press[app.language]}   English"
     ),
-    "runs.nothing": "Ninguna ejecución cumple «{words}»; Esc quita el filtro.",
+    "runs.nothing": "Ninguna ejecución cumple «{words}»; {press[runs.clear]} quita el filtro.",
     "runs.misfit": (
-        "«{word}» no compara nada de una ejecución con un número, como val<2; Esc quita el filtro."
+        "«{word}» no compara nada de una ejecución con un número, como val<2; "
+        "{press[runs.clear]} quita el filtro."
     ),
     "runs.none": "No hay ninguna ejecución elegida.",
     "runs.rename": "Nuevo nombre de {name}",
     "runs.rename_alive": "{name} se está entrenando: cámbiale el nombre cuando termine.",
     "runs.taken": "{name} ya existe; da otro nombre",
     "runs.delete": "¿Borrar {name} y sus checkpoints para siempre?\n{path}",
-    "runs.delete_alive": "{name} se está entrenando: detenla antes (2 y luego X).",
+    "runs.delete_alive": (
+        "{name} se está entrenando: detenla antes ({press[app.train]} y luego {press[train.stop]})."
+    ),
     "runs.deleted": "Borrada {name}.",
     "runs.folder_shown": "{path}\nLa ruta está copiada, y se pide a {program} que la muestre.",
     "runs.folder_copied": "{path}\nLa ruta está copiada. No hay {program} que la muestre.",
@@ -161,13 +168,14 @@ ES = {
     "runs.differences": "diferencias",
     "runs.setting": "ajuste",
     "runs.same": "Ningún ajuste difiere.",
-    "side.how": "Marca otra ejecución con {press}: caben de dos a cuatro, lado a lado.",
+    "side.how": "Marca otra ejecución con {press[runs.mark]}: caben de dos a cuatro, lado a lado.",
     "side.most": "Caben {most} ejecuciones lado a lado: son las primeras de las {count}.",
     "side.step": "paso {step}",
     "side.older": "paso {step}, el último hasta ahí",
     "side.silent": "En ese paso aún no se le había preguntado.",
     "side.unasked": "A esta ejecución no se le pregunta este texto.",
     "side.no_probe": "Aún no hay muestras: llegan con cada evaluación.",
+    "side.no_model": "No tiene checkpoint: no hay modelo en el que mirar.",
     "side.place": "bloque {layer}, cabeza {head}",
     "side.fewer": "Tiene {layers} × {heads} cabezas: esta es bloque {layer}, cabeza {head}.",
     "side.note_two": "La orden compara dos: las dos primeras de estas.",
@@ -180,11 +188,12 @@ ES = {
     "train.empty": (
         "Aún no hay nada que mostrar.\n"
         "\n"
-        "  1   las ejecuciones: pulsa ahí b para una primera de tres minutos\n"
-        "  n   una ejecución nueva a tu gusto"
+        "  {press[app.runs]:<3} las ejecuciones: pulsa ahí {press[runs.built_in]} para "
+        "entrenar una primera\n"
+        "  {press[app.new]:<3} una ejecución nueva a tu gusto"
     ),
-    "train.none": "No hay ninguna ejecución elegida: pulsa 1.",
-    "train.not_alive": "{name} no se está entrenando; R la continúa.",
+    "train.none": "No hay ninguna ejecución elegida: pulsa {press[app.runs]}.",
+    "train.not_alive": "{name} no se está entrenando; {press[train.resume]} la continúa.",
     "train.prompt": "Texto que el modelo continúa tal como está ahora",
     "pane.probes": "muestras",
     "pane.surprise": "sorpresa",
@@ -193,6 +202,9 @@ ES = {
     "plan.none": "No se pueden leer los ajustes de esta ejecución.",
     "plan.estimated": "estimado",
     "plan.measured": "medido",
+    "plan.time_of": "tiempo, {steps} pasos",
+    "plan.projected": "≈: el tiempo hasta ahora y el que queda al ritmo actual.",
+    "plan.eco": "Con eco descansa tanto como trabaja, y su tiempo cuenta los descansos.",
     "plan.peak": "memoria máxima",
     "plan.resting": "entre dos pasos",
     "plan.own_speed": "Ritmo como el de otras ejecuciones así de grandes aquí.",
@@ -207,7 +219,8 @@ ES = {
     "memory.activations": "activaciones",
     "probe.place": "paso {step} ({at} de {count})",
     "probe.none": (
-        "En cada evaluación el modelo continúa los mismos textos; aparecen aquí. a: pregunta ahora."
+        "En cada evaluación el modelo continúa los mismos textos; aparecen aquí. "
+        "{press[train.sample]}: pregunta ahora."
     ),
     "probe.asked": "pedida",
     "probe.asked_at": "pedida en {step}",
@@ -240,15 +253,24 @@ ES = {
     "event.finished.done": "los {step} pasos están dados",
     "event.finished.early": "termina en el paso {step}: la validación ya no mejoraba",
     "event.finished.stopped": "detenida y guardada en el paso {step}",
+    "event.finished.replayed": "la repetición se detuvo en el paso {step}",
     "event.finished.diverged": "divergió en el paso {step}; los pesos de ese paso no se guardan",
     "advice.gone": "La carpeta de esta ejecución ha desaparecido.",
-    "advice.stopped": "Detenida y guardada en el paso {step} de {total}; R continúa desde ahí.",
+    "advice.stopped": (
+        "Detenida y guardada en el paso {step} de {total}; {press[train.resume]} continúa "
+        "desde ahí."
+    ),
+    "advice.replay_stopped": (
+        "La repetición se detuvo en el paso {step} de {total}; {press[train.resume]} la empieza de "
+        "nuevo."
+    ),
     "advice.asked.pause": "Se pidió una pausa; falta que termine el paso.",
     "advice.asked.resume": "Se pidió continuar; falta que responda el entrenador.",
     "advice.asked.save": "Se pidió guardar; falta que termine el paso.",
     "advice.asked.eval": "Se pidió evaluar; falta que termine el paso.",
     "advice.asked.sample": "Se pidió una muestra; falta que termine el paso.",
-    "advice.asked.eco": "Se pidió cambiar el modo eco; falta que termine el paso.",
+    "advice.asked.eco.on": "Se pidió descansar tras cada paso; falta que termine el paso.",
+    "advice.asked.eco.off": "Se pidió no descansar más; falta que termine el paso.",
     "advice.asked.stop": "Se pidió detener; falta que termine el paso, y luego se guarda.",
     "advice.slowed": (
         "{now} tokens/s, {fall} más lenta que de costumbre ({usual}): otro programa o el "
@@ -293,19 +315,23 @@ ES = {
     "advice.waiting": "Se calculan los primeros pasos.",
     "advice.learning": "Aprende: la pérdida bajó {fall} en los últimos {steps} pasos.",
     "help.runs": (
-        "Todas las ejecuciones de la carpeta, las vivas primero, u ordenadas por una columna: s "
-        "toma la siguiente, S da la vuelta al orden, un clic en una cabecera hace ambas cosas. "
-        "Intro abre una ejecución. Marca varias con Espacio: sus curvas se superponen abajo, "
-        "cada una con la letra de su fila, y al lado está en qué difieren sus ajustes; c "
-        "pone de dos a cuatro lado a lado, con lo que dicen y adónde miran. o incluye los valores "
-        "atípicos, como las pérdidas de una que divergió."
+        "Todas las ejecuciones de la carpeta, las vivas primero, u ordenadas por una columna: "
+        "{press[runs.sort]} toma la siguiente, {press[runs.reverse]} da la vuelta al orden, un "
+        "clic en una cabecera hace ambas cosas. {press[table.open]} abre una ejecución. Marca "
+        "varias con {press[runs.mark]}: sus curvas se superponen abajo, cada una con la letra "
+        "de su fila, y al lado está en qué difieren sus ajustes; {press[runs.compare]} pone de "
+        "dos a cuatro lado a lado, con lo que dicen y adónde miran. {press[runs.outliers]} "
+        "incluye los valores atípicos, como las pérdidas de una que divergió."
     ),
     "help.table": "La tabla: una ejecución por línea. Las cifras son las últimas que ha escrito.",
     "help.settings": "Qué es la ejecución elegida; con varias, solo los ajustes que difieren.",
     "help.side": (
-        "De dos a cuatro ejecuciones, cada una en su columna con la letra de su curva. v pasa de "
-        "sus muestras a su atención, sus curvas y los ajustes en que difieren; un terminal alto "
-        "muestra dos cosas a la vez. ←/→ recorren los pasos en que se preguntó a alguna de ellas."
+        "De dos a cuatro ejecuciones, cada una en su columna con la letra de su curva. "
+        "{press[side.view]} pasa de sus muestras a su atención, sus curvas y los ajustes en "
+        "que difieren; un terminal alto muestra dos cosas a la vez. "
+        "{press[side.back]}/{press[side.forward]} recorren los pasos en que se preguntó a "
+        "alguna de ellas. {press[side.outliers]} incluye en las curvas los valores atípicos, como "
+        "las pérdidas de una que divergió."
     ),
     "help.beside": (
         "Qué hizo cada ejecución del mismo texto en el mismo paso, y sus pérdidas ahí; si se le "
@@ -313,18 +339,20 @@ ES = {
         "primera lo que no dice la segunda."
     ),
     "help.maps": (
-        "Quién mira a quién en la misma cabeza de cada ejecución, sobre el mismo texto: una fila "
-        "por token, una columna por cada uno al que mira. Es la del mejor checkpoint o, si se está "
-        "entrenando, la del más nuevo; R pregunta de nuevo. Abajo, lo que más mira el último token."
+        "Quién mira a quién en la misma cabeza de cada ejecución, sobre el mismo texto: una "
+        "fila por token, una columna por cada uno al que mira. Es la del mejor checkpoint o, "
+        "si se está entrenando, la del más nuevo; {press[side.reload]} pregunta de nuevo. "
+        "Abajo, lo que más mira el último token."
     ),
     "help.train": (
         "La ejecución elegida. El gráfico grande muestra la pérdida: una banda del paso más "
         "bajo al más alto, la media suavizada encima y la validación como puntos. Las líneas "
         "discontinuas son lo que cuesta adivinar: a ciegas (ln V), por la frecuencia de cada "
-        "token (unigrama), por lo que sigue a cada uno (bigrama). ←/→ mueven un cursor por "
-        "las evaluaciones; las muestras de abajo lo siguen. Un clic en un gráfico lo pone "
-        "ahí, la rueda acerca. El título da los valores en el cursor: en nats, en bits por "
-        "carácter de texto y como perplejidad."
+        "token (unigrama), por lo que sigue a cada uno (bigrama). "
+        "{press[train.back]}/{press[train.forward]} mueven un cursor por las evaluaciones; las "
+        "muestras de abajo lo siguen. Un clic en un gráfico lo pone ahí, la rueda acerca. El "
+        "título da los valores en el cursor: en nats, en bits por carácter de texto y como "
+        "perplejidad."
     ),
     "help.status": (
         "Estado, progreso y tiempo que queda al ritmo del último minuto, eco si descansa "
@@ -409,8 +437,8 @@ ES = {
     "tip.table.top": "La primera ejecución",
     "key.table.bottom": "final",
     "tip.table.bottom": "La última ejecución",
-    "key.runs.built_in": "3 min",
-    "tip.runs.built_in": "Entrena los cuentos incluidos: unos tres minutos",
+    "key.runs.built_in": "cuentos",
+    "tip.runs.built_in": "Entrena los cuentos incluidos: unos minutos",
     "key.runs.demo": "demo",
     "tip.runs.demo": "Repite una ejecución grabada, sin MLX",
     "key.runs.mark": "marcar",
@@ -443,6 +471,8 @@ ES = {
     "tip.side.marks": "Números, bloques, medios bloques o signos",
     "key.side.curve": "curva",
     "tip.side.curve": "Pérdida de entrenamiento o de validación",
+    "key.side.outliers": "atípicos",
+    "tip.side.outliers": "Un rango que no fijan los valores atípicos",
     "key.side.left": "tabla",
     "tip.side.left": "Las tablas a la izquierda",
     "key.side.right": "tabla",
@@ -492,7 +522,7 @@ ES = {
     "key.train.sample": "preguntar",
     "tip.train.sample": "El modelo continúa un texto ahora",
     "key.train.stop": "detener",
-    "tip.train.stop": "Guarda y detiene; R continúa desde ahí",
+    "tip.train.stop": "Guarda y detiene; {press[train.resume]} continúa desde ahí",
     "key.train.resume": "continuar",
     "tip.train.resume": "Continúa una ejecución parada",
     "key.train.evaluate": "evaluar",
@@ -555,7 +585,9 @@ ES = {
     "new.train": "train · entrenamiento",
     "new.sample": "sample · muestreo",
     "new.preset": "preajuste",
-    "new.preset.note": "de qué se parte; ←/→ eligen",
+    "new.preset.note": (
+        "de qué se parte; {press[form.last_choice]}/{press[form.next_choice]} eligen"
+    ),
     "new.name": "nombre",
     "new.name.note": "el nombre de la carpeta",
     "new.built_in": "cuentos incluidos",
@@ -569,11 +601,12 @@ ES = {
         "Es mucho o largo para esta máquina. ¿Empezarla?"
     ),
     "help.form": (
-        "Un ajuste por línea: su valor y qué significa. ←/→ o Espacio eligen entre pocos "
-        "valores, Intro escribe uno, Retroceso toma el del preajuste. Un * marca lo que "
-        "difiere del preajuste, una ✗ lo que está mal."
+        "Un ajuste por línea: su valor y qué significa. "
+        "{press[form.last_choice]}/{press[form.next_choice]} eligen entre pocos valores, "
+        "{press[form.edit]} escribe uno, {press[form.reset]} toma el del preajuste. Un * marca "
+        "lo que difiere del preajuste, una ✗ lo que está mal."
     ),
-    "files.none": "Espacio marca textos o carpetas; ninguno: los cuentos incluidos",
+    "files.none": "{press[files.mark]} marca textos o carpetas; ninguno: los cuentos incluidos",
     "files.folder": "carpeta",
     "key.new.start": "empezar",
     "tip.new.start": "Empieza la ejecución en segundo plano",
@@ -621,8 +654,16 @@ ES = {
     "tip.files.none": "Ningún archivo: los cuentos incluidos",
     "key.files.cancel": "cancelar",
     "tip.files.cancel": "Deja todo como estaba",
-    "replay.speed": "Repetición a {speed}x; S la cambia.",
-    "replay.by_step": "Repetición paso a paso: N va a la evaluación siguiente.",
+    "key.replay.stop": "fin demo",
+    "tip.replay.stop": "Detiene la repetición donde está",
+    "key.replay.again": "otra vez",
+    "tip.replay.again": "Repite la ejecución grabada desde el principio",
+    "replay.speed": "Repetición a {speed}x; {press[train.speed]} la cambia.",
+    "replay.stopped": "La repetición se detuvo en el paso {step}.",
+    "replay.refused": "una ejecución grabada solo se repite; entrena una tuya",
+    "replay.by_step": (
+        "Repetición paso a paso: {press[train.replay_step]} va a la evaluación siguiente."
+    ),
     "new.of": " de ",
     "key.runs.new": "nueva",
     "tip.runs.new": "El formulario de una ejecución",

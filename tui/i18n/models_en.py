@@ -6,40 +6,49 @@ EN = {
     ),
     "worker.code": "code {code}",
     "inside.waiting": (
-        "{name} has no checkpoint yet: press 2, then s to save one now, or wait for the first."
+        "{name} has no checkpoint yet: press {press[app.train]}, then {press[train.save]} to "
+        "save one now, or wait for the first."
     ),
     "inside.ended": (
-        "{name} ended before its first checkpoint, so there is no model of it. Press 2, then "
-        "R to train it from its start."
+        "{name} ended before its first checkpoint, so there is no model of it. Press "
+        "{press[app.train]}, then {press[train.resume]} to train it from its start."
     ),
     "inside.diverged": (
-        "{name} diverged before its first checkpoint, so there is no model of it. Press 2, "
-        "then R to train it from its start with a lower learning rate."
+        "{name} diverged before its first checkpoint, so there is no model of it. Press "
+        "{press[app.train]}, then {press[train.resume]} to train it from its start with a "
+        "lower learning rate."
     ),
-    "inside.gone": "The folder of {name} is gone. Press 1 to choose another run.",
+    "inside.gone": "The folder of {name} is gone. Press {press[app.runs]} to choose another run.",
     "inside.loading": "The model is being loaded.",
     "trainer.gone": "The trainer of {name} has ended.",
     "recorded.missing": "The recording {path} is missing or damaged; install mlx-gpt again.",
     "recorded.absent": "This is a recording, and this was not recorded.",
     "recorded.unknown": (
         "This is a recording. It answers to: {prompts}. For prompts of your own train a model: "
-        "press 1, then b."
+        "press {press[app.runs]}, then {press[runs.built_in]}."
     ),
-    "sample.placeholder": "a prompt; Enter samples, Esc leaves",
-    "sample.start": "Press {prompt} to write a prompt, or g to begin a text from nothing.",
+    "sample.placeholder": "a prompt; {press[line.take]} samples, {press[prompt.leave]} leaves",
+    "sample.start": (
+        "Press {press[sample.prompt]} to write a prompt, or {press[sample.generate]} to begin "
+        "a text from nothing."
+    ),
     "sample.empty": (
         "No model to talk to yet.\n"
         "\n"
-        "  1   the runs: press b there for a first model in three minutes\n"
-        "  n   a new run of your own\n"
+        "  {press[app.runs]:<3} the runs: press {press[runs.built_in]} there to train a first "
+        "model\n"
+        "  {press[app.new]:<3} a new run of your own\n"
         "\n"
         "mlx-gpt tui MODEL opens a model by its name or folder."
     ),
-    "sample.no_model": "There is no model to talk to: press 1, then b to train one.",
+    "sample.no_model": (
+        "There is no model to talk to: press {press[app.runs]}, then {press[runs.built_in]} to "
+        "train one."
+    ),
     "sample.seed": "seed",
-    "sample.of": "{place} ({press}: next)",
+    "sample.of": "{place} ({press[sample.other]}: next)",
     "sample.count": "{count} tokens",
-    "sample.running": "▌ Space stops",
+    "sample.running": "▌ {press[sample.stop]} stops",
     "sample.living": "{name} in training",
     "sample.at_step": "{name}, step {step}",
     "sample.off": "off",
@@ -47,24 +56,31 @@ EN = {
     "sample.rivals": "{nats} nats · {sign}{left} can come  (p · now)",
     "sample.rep_note": "rep acts on the next text: these odds came without logits",
     "sample.note_living": (
-        "{name} is in training: the command takes its newest checkpoint (2, then s saves one now)."
+        "{name} is in training: the command takes its newest checkpoint ({press[app.train]}, "
+        "then {press[train.save]} saves one now)."
     ),
     "sample.note_tokens": (
         "The tokens that were chosen may not be those of this text: the command may go another way."
     ),
     "sample.note_last": "Of the samples that the command gives, the last is this one.",
     "finish.length": "ended after n tokens",
+    "finish.recorded": "recorded up to here",
     "finish.end": "the text ended",
     "finish.failed": "failed",
     "finish.stopped": "stopped",
     "help.sample": (
         "The model continues a prompt. Each token has the colour of its probability; put the "
-        "cursor on one with ←/→ to see what else could have come, choose a rival with ↑/↓, and "
-        "go on from it with Enter. The dials re-shape the bars at once: no new computation is "
-        "needed for that. g samples anew, r again with the same seed. A run in training answers "
-        "itself, between two steps."
+        "cursor on one with {press[sample.back]}/{press[sample.forward]} to see what else "
+        "could have come, choose a rival with "
+        "{press[sample.likelier]}/{press[sample.unlikelier]}, and go on from it with "
+        "{press[sample.branch]}. The dials re-shape the bars at once: no new computation is "
+        "needed for that. {press[sample.generate]} samples anew, {press[sample.again]} again "
+        "with the same seed. A run in training answers itself, between two steps."
     ),
-    "help.prompt": "The text to be continued. ↑/↓ bring back prompts of the past.",
+    "help.prompt": (
+        "The text to be continued. {press[prompt.older]}/{press[prompt.newer]} bring back "
+        "prompts of the past."
+    ),
     "help.tokens": (
         "Tokens by their probability, as the model gave it before any filter: green is expected, "
         "yellow and red are surprises. Underlined: chosen by you. A click puts the cursor on one; "
@@ -124,12 +140,13 @@ EN = {
     "tip.sample.last": "The last token",
     "key.sample.trace": "trace it",
     "tip.sample.trace": "Step through the model with the text up to the cursor",
-    "trace.prompt": "a prompt; Enter traces it, Esc leaves",
+    "trace.prompt": "a prompt; {press[line.take]} traces it, {press[prompt.leave]} leaves",
     "trace.empty": (
         "No model to look into yet.\n"
         "\n"
-        "  1   the runs: press b there for a first model in three minutes\n"
-        "  n   a new run of your own\n"
+        "  {press[app.runs]:<3} the runs: press {press[runs.built_in]} there to train a first "
+        "model\n"
+        "  {press[app.new]:<3} a new run of your own\n"
         "\n"
         "mlx-gpt tui MODEL opens a model by its name or folder."
     ),
@@ -159,11 +176,12 @@ EN = {
     "trace.first": "first differs: {name}",
     "trace.parts": "from token {at} on: ‘{old}’ → ‘{new}’",
     "trace.same": "No row differs from the pass before.",
-    "trace.living": "in training; {press} takes the weights of now",
-    "trace.stale": "{press} loads a newer checkpoint",
+    "trace.living": "in training; {press[trace.reload]} takes the weights of now",
+    "trace.stale": "{press[trace.reload]} loads a newer checkpoint",
     "trace.note_sound": "The command traces the model as it is, without {changes}.",
     "trace.note_living": (
-        "It reads the weights of this moment, which are kept until R or the end of the training."
+        "It reads the weights of this moment, which are kept until {press[trace.reload]} or "
+        "the end of the training."
     ),
     "view.row": "row",
     "view.values": "values",
@@ -201,8 +219,8 @@ EN = {
     ),
     "lens.after": "block {layer}",
     "cone.what": (
-        "Another token in place of ‘{token}’ (position {position}): how much each position of"
-        " each row changes. , and . move it."
+        "Another token in place of ‘{token}’ (position {position}): how much each position of "
+        "each row changes. {press[trace.less]} and {press[trace.more]} move it."
     ),
     "account.what": (
         "The logit of ‘{token}’ at position {position}, as the sum of what every part writes "
@@ -213,11 +231,14 @@ EN = {
     "account.error": "difference {error} of the largest",
     "attention.place": "block {layer}, head {head} of {heads}",
     "attention.note": (
-        "Each row sums to 1: what that token looks at. Tab, then arrows: read a cell."
+        "Each row sums to 1: what that token looks at. {press[page.next]}, then arrows: read a "
+        "cell."
     ),
     "attention.cell": "‘{a}’ ({at}) looks at ‘{b}’ ({of}): {weight}",
-    "labs.none": "b chooses a mistake; the labs then say which of them notice it.",
-    "labs.choose": "Which mistake shall the model have? (0 takes it back)",
+    "labs.none": (
+        "{press[trace.break]} chooses a mistake; the labs then say which of them notice it."
+    ),
+    "labs.choose": "Which mistake shall the model have? ({press[trace.restore]} takes it back)",
     "labs.running": "{done} labs have looked …",
     "labs.caught": "Noticed by: {labs}",
     "labs.at_most": "{what}: {found}, allowed up to {high}",
@@ -228,7 +249,10 @@ EN = {
         "RoPE turns queries and keys: stand on q_rot or k_rot of a block. A model without "
         "RoPE has neither."
     ),
-    "rope.what": "Dimensions {pair} and {other} turn together; , and . take the next pair.",
+    "rope.what": (
+        "Dimensions {pair} and {other} turn together; {press[trace.less]} and "
+        "{press[trace.more]} take the next pair."
+    ),
     "rope.speed": "angle = position · {speed} radians; slow pairs tell far places apart",
     "next.what": "The likeliest next tokens, before any filter:",
     "next.changed": "The likeliest next tokens: grey the model as it is, then with the change:",
@@ -238,7 +262,7 @@ EN = {
     ),
     "quiz.ask": "to be guessed",
     "quiz.line": "shape of {name}: names or numbers, as in B T d_model",
-    "quiz.next": "Enter: next row",
+    "quiz.next": "{press[answer.check]}: next row",
     "quiz.score": "{right} of {asked} right",
     "quiz.right": "Right: {answer}.",
     "quiz.count": "It has {count} axes, not {given}: {answer}.",
@@ -254,26 +278,29 @@ EN = {
     "axis.d_head": "width of a head",
     "axis.d_ff": "features of the feed-forward network",
     "help.tree": (
-        "The forward pass in the order it runs. ↓ steps to the next line, → goes into a "
-        "group, ← out of it, Space to the next block. ✓ the row is what its equation says, "
-        "proved in float64; ✗ it is not; Δ it differs from the pass before: by which share "
-        "of its largest number, and @ from which token on. With the causal mask no token "
-        "before the changed one differs."
+        "The forward pass in the order it runs. {press[trace.step]} steps to the next line, "
+        "{press[trace.into]} goes into a group, {press[trace.out]} out of it, "
+        "{press[trace.block]} to the next block. ✓ the row is what its equation says, proved "
+        "in float64; ✗ it is not; Δ it differs from the pass before: by which share of its "
+        "largest number, and @ from which token on. With the causal mask no token before the "
+        "changed one differs."
     ),
     "help.row": (
         "What the row is: its equation, in words, its axes and sizes, cost, statistics, and "
         "how far it is from float64 arithmetic."
     ),
     "help.answer": (
-        "The shape of the row, its axes as names or numbers: B T d_model, or 1 16 96. Enter "
-        "compares it; ↓ and ↑ go to other rows, Esc ends."
+        "The shape of the row, its axes as names or numbers: B T d_model, or 1 16 96. "
+        "{press[answer.check]} compares it; {press[answer.next]} and {press[answer.back]} go "
+        "to other rows, {press[answer.leave]} ends."
     ),
     "help.view": (
-        "The chosen view; v goes to the next one. In a table of numbers Tab and the arrow "
-        "keys read a single cell, f takes the whole width. The labs are checks of small "
-        "models that are given the mistake: ✗ names what noticed it, with the figure "
-        "measured and the one allowed; ✓ noticed nothing, as the mistake does not show "
-        "there; – cannot be done with this model. NaN: the figure is no number."
+        "The chosen view; {press[trace.view]} goes to the next one. In a table of numbers "
+        "{press[page.next]} and the arrow keys read a single cell, {press[trace.wide]} takes "
+        "the whole width. The labs are checks of small models that are given the mistake: ✗ "
+        "names what noticed it, with the figure measured and the one allowed; ✓ noticed "
+        "nothing, as the mistake does not show there; – cannot be done with this model. NaN: "
+        "the figure is no number."
     ),
     "key.menu.pick": "choose",
     "tip.menu.pick": "This one",

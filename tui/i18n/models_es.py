@@ -7,41 +7,51 @@ ES = {
     ),
     "worker.code": "código {code}",
     "inside.waiting": (
-        "{name} aún no tiene checkpoint: pulsa 2 y luego s para guardar uno ya, o espera al "
-        "primero."
+        "{name} aún no tiene checkpoint: pulsa {press[app.train]} y luego {press[train.save]} "
+        "para guardar uno ya, o espera al primero."
     ),
     "inside.ended": (
-        "{name} terminó antes de su primer checkpoint: no hay modelo suyo. Pulsa 2 y luego R "
-        "para entrenarla desde el principio."
+        "{name} terminó antes de su primer checkpoint: no hay modelo suyo. Pulsa "
+        "{press[app.train]} y luego {press[train.resume]} para entrenarla desde el principio."
     ),
     "inside.diverged": (
-        "{name} divergió antes de su primer checkpoint: no hay modelo suyo. Pulsa 2 y luego "
-        "R para entrenarla desde el principio con una tasa de aprendizaje menor."
+        "{name} divergió antes de su primer checkpoint: no hay modelo suyo. Pulsa "
+        "{press[app.train]} y luego {press[train.resume]} para entrenarla desde el principio "
+        "con una tasa de aprendizaje menor."
     ),
-    "inside.gone": "La carpeta de {name} ya no está. Pulsa 1 para elegir otra ejecución.",
+    "inside.gone": (
+        "La carpeta de {name} ya no está. Pulsa {press[app.runs]} para elegir otra ejecución."
+    ),
     "inside.loading": "Se está cargando el modelo.",
     "trainer.gone": "El entrenador de {name} ha terminado.",
     "recorded.missing": "La grabación {path} falta o está dañada; instala mlx-gpt otra vez.",
     "recorded.absent": "Esto es una grabación, y esto no se grabó.",
     "recorded.unknown": (
         "Esto es una grabación. Responde a: {prompts}. Para textos propios entrena un modelo: "
-        "pulsa 1 y luego b."
+        "pulsa {press[app.runs]} y luego {press[runs.built_in]}."
     ),
-    "sample.placeholder": "un texto; Intro genera, Esc sale",
-    "sample.start": "Pulsa {prompt} para escribir un texto, o g para empezar desde nada.",
+    "sample.placeholder": "un texto; {press[line.take]} genera, {press[prompt.leave]} sale",
+    "sample.start": (
+        "Pulsa {press[sample.prompt]} para escribir un texto, o {press[sample.generate]} para "
+        "empezar desde nada."
+    ),
     "sample.empty": (
         "Aún no hay un modelo con que hablar.\n"
         "\n"
-        "  1   las ejecuciones: pulsa b allí para un primer modelo en tres minutos\n"
-        "  n   una ejecución nueva, a tu gusto\n"
+        "  {press[app.runs]:<3} las ejecuciones: pulsa {press[runs.built_in]} allí para "
+        "entrenar un primer modelo\n"
+        "  {press[app.new]:<3} una ejecución nueva, a tu gusto\n"
         "\n"
         "mlx-gpt tui MODELO abre un modelo por su nombre o carpeta."
     ),
-    "sample.no_model": "No hay un modelo con que hablar: pulsa 1 y luego b para entrenar uno.",
+    "sample.no_model": (
+        "No hay un modelo con que hablar: pulsa {press[app.runs]} y luego "
+        "{press[runs.built_in]} para entrenar uno."
+    ),
     "sample.seed": "semilla",
-    "sample.of": "{place} ({press}: otra)",
+    "sample.of": "{place} ({press[sample.other]}: otra)",
     "sample.count": "{count} tokens",
-    "sample.running": "▌ Espacio para",
+    "sample.running": "▌ {press[sample.stop]} para",
     "sample.living": "{name}, entrenando",
     "sample.at_step": "{name}, paso {step}",
     "sample.off": "no",
@@ -49,25 +59,31 @@ ES = {
     "sample.rivals": "{nats} nats · pueden venir {sign}{left}  (p · ahora)",
     "sample.rep_note": "rep actúa en el texto siguiente: estas probabilidades vinieron sin logits",
     "sample.note_living": (
-        "{name} se está entrenando: la orden toma su checkpoint más nuevo (2 y luego s "
-        "guarda uno ya)."
+        "{name} se está entrenando: la orden toma su checkpoint más nuevo ({press[app.train]} "
+        "y luego {press[train.save]} guarda uno ya)."
     ),
     "sample.note_tokens": (
         "Los tokens elegidos quizá no sean los de este texto: la orden puede seguir otro camino."
     ),
     "sample.note_last": "De las muestras que da la orden, la última es esta.",
     "finish.length": "acabó tras n tokens",
+    "finish.recorded": "grabado hasta aquí",
     "finish.end": "el texto acabó",
     "finish.failed": "falló",
     "finish.stopped": "parado",
     "help.sample": (
-        "El modelo continúa un texto. Cada token tiene el color de su probabilidad; pon el cursor "
-        "en uno con ←/→ para ver qué más pudo venir, elige un rival con ↑/↓ y sigue desde él con "
-        "Intro. Los diales cambian las barras al instante: no hace falta calcular nada nuevo. g "
-        "genera otra vez, r con la misma semilla. Una ejecución que entrena responde ella misma, "
-        "entre dos pasos."
+        "El modelo continúa un texto. Cada token tiene el color de su probabilidad; pon el "
+        "cursor en uno con {press[sample.back]}/{press[sample.forward]} para ver qué más pudo "
+        "venir, elige un rival con {press[sample.likelier]}/{press[sample.unlikelier]} y sigue "
+        "desde él con {press[sample.branch]}. Los diales cambian las barras al instante: no "
+        "hace falta calcular nada nuevo. {press[sample.generate]} genera otra vez, "
+        "{press[sample.again]} con la misma semilla. Una ejecución que entrena responde ella "
+        "misma, entre dos pasos."
     ),
-    "help.prompt": "El texto que se continúa. ↑/↓ recuperan textos anteriores.",
+    "help.prompt": (
+        "El texto que se continúa. {press[prompt.older]}/{press[prompt.newer]} recuperan "
+        "textos anteriores."
+    ),
     "help.tokens": (
         "Los tokens por su probabilidad, como la dio el modelo antes de todo filtro: verde es lo "
         "esperado, amarillo y rojo son sorpresas. Subrayado: elegido por ti. Un clic pone el "
@@ -127,12 +143,13 @@ ES = {
     "tip.sample.last": "El último token",
     "key.sample.trace": "trázalo",
     "tip.sample.trace": "Recorrer el modelo con el texto hasta el cursor",
-    "trace.prompt": "un texto; Intro lo traza, Esc sale",
+    "trace.prompt": "un texto; {press[line.take]} lo traza, {press[prompt.leave]} sale",
     "trace.empty": (
         "Aún no hay un modelo que mirar por dentro.\n"
         "\n"
-        "  1   las ejecuciones: pulsa b allí para un primer modelo en tres minutos\n"
-        "  n   una ejecución nueva, a tu gusto\n"
+        "  {press[app.runs]:<3} las ejecuciones: pulsa {press[runs.built_in]} allí para "
+        "entrenar un primer modelo\n"
+        "  {press[app.new]:<3} una ejecución nueva, a tu gusto\n"
         "\n"
         "mlx-gpt tui MODELO abre un modelo por su nombre o carpeta."
     ),
@@ -162,11 +179,12 @@ ES = {
     "trace.first": "difiere desde {name}",
     "trace.parts": "desde el token {at}: ‘{old}’ → ‘{new}’",
     "trace.same": "Ninguna fila difiere de la pasada anterior.",
-    "trace.living": "en entrenamiento; {press} toma los pesos de ahora",
-    "trace.stale": "{press} carga un checkpoint más nuevo",
+    "trace.living": "en entrenamiento; {press[trace.reload]} toma los pesos de ahora",
+    "trace.stale": "{press[trace.reload]} carga un checkpoint más nuevo",
     "trace.note_sound": "La orden traza el modelo tal como es, sin {changes}.",
     "trace.note_living": (
-        "Lee los pesos de este momento, que se guardan hasta R o el fin del entrenamiento."
+        "Lee los pesos de este momento, que se guardan hasta {press[trace.reload]} o el fin "
+        "del entrenamiento."
     ),
     "view.row": "fila",
     "view.values": "valores",
@@ -203,7 +221,7 @@ ES = {
     "lens.after": "bloque {layer}",
     "cone.what": (
         "Otro token en lugar de ‘{token}’ (posición {position}): cuánto cambia cada posición "
-        "de cada fila. , y . lo mueven."
+        "de cada fila. {press[trace.less]} y {press[trace.more]} lo mueven."
     ),
     "account.what": (
         "El logit de ‘{token}’ en la posición {position}, como suma de lo que escribe cada parte:"
@@ -212,10 +230,14 @@ ES = {
     "account.logit": "logit",
     "account.error": "diferencia {error} del mayor",
     "attention.place": "bloque {layer}, cabeza {head} de {heads}",
-    "attention.note": "Cada fila suma 1: lo que mira ese token. Tab y flechas: leer una celda.",
+    "attention.note": (
+        "Cada fila suma 1: lo que mira ese token. {press[page.next]} y flechas: leer una celda."
+    ),
     "attention.cell": "‘{a}’ ({at}) mira a ‘{b}’ ({of}): {weight}",
-    "labs.none": "b elige un error; luego los laboratorios dicen cuáles lo notan.",
-    "labs.choose": "¿Qué error ha de tener el modelo? (0 lo quita)",
+    "labs.none": (
+        "{press[trace.break]} elige un error; luego los laboratorios dicen cuáles lo notan."
+    ),
+    "labs.choose": "¿Qué error ha de tener el modelo? ({press[trace.restore]} lo quita)",
     "labs.running": "han mirado {done} laboratorios …",
     "labs.caught": "Lo notan: {labs}",
     "labs.at_most": "{what}: {found}, se permite hasta {high}",
@@ -226,7 +248,10 @@ ES = {
         "RoPE gira consultas y claves: ponte en q_rot o k_rot de un bloque. Un modelo sin "
         "RoPE no las tiene."
     ),
-    "rope.what": "Las dimensiones {pair} y {other} giran juntas; , y . toman otro par.",
+    "rope.what": (
+        "Las dimensiones {pair} y {other} giran juntas; {press[trace.less]} y "
+        "{press[trace.more]} toman otro par."
+    ),
     "rope.speed": "ángulo = posición · {speed} radianes; los pares lentos distinguen lo lejano",
     "next.what": "Los tokens siguientes más probables, sin filtros:",
     "next.changed": (
@@ -236,7 +261,7 @@ ES = {
     "gradients.note": "Dentro del bloque del cursor: cada peso, y el gradiente como parte de él.",
     "quiz.ask": "por adivinar",
     "quiz.line": "forma de {name}: nombres o números, como B T d_model",
-    "quiz.next": "Intro: fila siguiente",
+    "quiz.next": "{press[answer.check]}: fila siguiente",
     "quiz.score": "{right} de {asked} bien",
     "quiz.right": "Bien: {answer}.",
     "quiz.count": "Tiene {count} ejes, no {given}: {answer}.",
@@ -252,26 +277,29 @@ ES = {
     "axis.d_head": "ancho de una cabeza",
     "axis.d_ff": "rasgos de la red feed-forward",
     "help.tree": (
-        "La pasada hacia delante en el orden en que corre. ↓ va a la línea siguiente, → "
-        "entra en un grupo, ← sale, Espacio va al bloque siguiente. ✓ la fila es lo que dice "
-        "su ecuación, probado en float64; ✗ no lo es; Δ difiere de la pasada anterior: en "
-        "qué parte de su mayor número, y @ desde qué token. Con la máscara causal no difiere "
-        "ningún token anterior al cambiado."
+        "La pasada hacia delante en el orden en que corre. {press[trace.step]} va a la línea "
+        "siguiente, {press[trace.into]} entra en un grupo, {press[trace.out]} sale, "
+        "{press[trace.block]} va al bloque siguiente. ✓ la fila es lo que dice su ecuación, "
+        "probado en float64; ✗ no lo es; Δ difiere de la pasada anterior: en qué parte de su "
+        "mayor número, y @ desde qué token. Con la máscara causal no difiere ningún token "
+        "anterior al cambiado."
     ),
     "help.row": (
         "Qué es la fila: su ecuación, en palabras, sus ejes y tamaños, coste, estadísticas y "
         "su distancia a la aritmética float64."
     ),
     "help.answer": (
-        "La forma de la fila, sus ejes como nombres o números: B T d_model, o 1 16 96. Intro "
-        "la compara; ↓ y ↑ van a otras filas, Esc termina."
+        "La forma de la fila, sus ejes como nombres o números: B T d_model, o 1 16 96. "
+        "{press[answer.check]} la compara; {press[answer.next]} y {press[answer.back]} van a "
+        "otras filas, {press[answer.leave]} termina."
     ),
     "help.view": (
-        "La vista elegida; v va a la siguiente. En una tabla de números Tab y las flechas "
-        "leen una sola celda, f toma todo el ancho. Los laboratorios son pruebas de modelos "
-        "pequeños con el error puesto: ✗ nombra qué lo notó, con la cifra medida y la "
-        "permitida; ✓ no notó nada, porque el error no se ve ahí; – no se puede hacer con "
-        "este modelo. NaN: la cifra no es un número."
+        "La vista elegida; {press[trace.view]} va a la siguiente. En una tabla de números "
+        "{press[page.next]} y las flechas leen una sola celda, {press[trace.wide]} toma todo "
+        "el ancho. Los laboratorios son pruebas de modelos pequeños con el error puesto: ✗ "
+        "nombra qué lo notó, con la cifra medida y la permitida; ✓ no notó nada, porque el "
+        "error no se ve ahí; – no se puede hacer con este modelo. NaN: la cifra no es un "
+        "número."
     ),
     "key.menu.pick": "elige",
     "tip.menu.pick": "Este",

@@ -93,7 +93,7 @@ EN = {
     "gloss.state": (
         "● running ‖ paused ✓ finished ■ stopped ○ interrupted ✗ diverged\n"
         "Stopped: it was told to, and saved. Interrupted: its process is gone. Diverged: its "
-        "loss became no number. R goes on with any of these three."
+        "loss became no number. {press[train.resume]} goes on with any of these three."
     ),
     "word.guessing": "ln V, unigram, bigram",
     "gloss.guessing": (

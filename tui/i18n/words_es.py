@@ -92,8 +92,9 @@ ES = {
     "word.state": "estado",
     "gloss.state": (
         "● en marcha ‖ en pausa ✓ terminada ■ detenida ○ interrumpida ✗ divergida\n"
-        "Detenida: se le pidió, y se guardó. Interrumpida: su proceso ya no está. Divergida: su "
-        "pérdida dejó de ser un número. R continúa cualquiera de las tres."
+        "Detenida: se le pidió, y se guardó. Interrumpida: su proceso ya no está. Divergida: "
+        "su pérdida dejó de ser un número. {press[train.resume]} continúa cualquiera de las "
+        "tres."
     ),
     "word.guessing": "ln V, unigrama, bigrama",
     "gloss.guessing": (

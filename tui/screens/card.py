@@ -24,6 +24,7 @@ class Cards(Dialog[None]):
         bind("card.next", "right,j", "turn(1)"),
         bind("card.help", "question_mark,f1", "help"),
         bind("card.close", "escape,enter,i,q", "close"),
+        bind("app.language", "L,f2", "language"),
     ]
 
     def __init__(self, page: Page) -> None:
@@ -51,6 +52,12 @@ class Cards(Dialog[None]):
         box.border_title = Content(card.name)
         box.border_subtitle = f"{self.at + 1}/{len(self.words)}"
         self.query_one("#card", Static).update(card_text(card))
+
+    async def action_language(self) -> None:
+        """The card, and the page below, in the other language."""
+        await self.app.run_action("language")
+        self.action_turn(0)
+        self.refresh_bindings()
 
     def action_help(self) -> None:
         """The help of the page in the place of the card."""

@@ -1,7 +1,7 @@
 """Small questions over a page: a line of text, or yes or no."""
 
 from collections.abc import Callable, Sequence
-from typing import ClassVar, TypeVar
+from typing import ClassVar, NamedTuple, TypeVar
 
 from textual import events
 from textual.app import ComposeResult
@@ -95,24 +95,39 @@ class Confirm(Dialog[bool]):
         self.dismiss(False)
 
 
+class Text(NamedTuple):
+    """A title, and the parts below it."""
+
+    title: str
+    parts: Sequence[Content | Columns]
+
+
 class Reading(Dialog[None]):
-    """A text to read; any of Escape, Enter, q or ? closes it."""
+    """A text to read, told anew in another language; any of Escape, Enter, q or ? closes it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        bind("reading.close", "escape,enter,q,question_mark,f1", "close")
+        bind("reading.close", "escape,enter,q,question_mark,f1", "close"),
+        bind("app.language", "L,f2", "language"),
     ]
 
-    def __init__(self, title: str, parts: Sequence[Content | Columns]) -> None:
+    def __init__(self, told: Callable[[], Text]) -> None:
         super().__init__()
-        self.heading, self.parts = title, tuple(parts)
+        self.told = told
 
     def compose(self) -> ComposeResult:
         """The text, scrollable."""
+        text = self.told()
         with VerticalScroll(classes="reading") as box:
-            box.border_title = Content(self.heading)
-            for part in self.parts:
+            box.border_title = Content(text.title)
+            for part in text.parts:
                 yield Static(part)
         yield KeyBar()
+
+    async def action_language(self) -> None:
+        """The text, and the page below, in the other language."""
+        await self.app.run_action("language")
+        await self.recompose()
+        self.query_one(VerticalScroll).focus()
 
     def on_click(self, event: events.Click) -> None:
         """A click beside the box closes it."""

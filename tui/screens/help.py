@@ -1,5 +1,7 @@
 """The help: the focused part and the page, every key, the other parts, and the words."""
 
+from functools import partial
+
 from textual.content import Content
 from textual.dom import DOMNode
 from textual.widget import Widget
@@ -7,7 +9,7 @@ from textual.widget import Widget
 from tui.columns import Columns
 from tui.i18n import known, t
 from tui.page import Page
-from tui.screens.dialogs import Reading
+from tui.screens.dialogs import Reading, Text
 
 LOSSES = ("loss", "validation", "nats", "perplexity", "bits", "ema")
 STEPS = ("step", "learning_rate", "grad_norm", "speed", "memory", "moments")
@@ -26,13 +28,17 @@ KEY_WIDTH, NAME_WIDTH, PART_WIDTH = 10, 12, 20
 
 def help_for(page: Page) -> Reading:
     """The help of a page, beginning with what has the focus."""
-    first = first_topics(page)
+    return Reading(partial(help_text, page, first_topics(page)))
+
+
+def help_text(page: Page, first: list[str]) -> Text:
+    """These topics, every key, the other parts of the page, and its words."""
     parts: list[Content | Columns] = [Content(f"{t(key)}\n") for key in first]
     parts += [heading("help.keys"), Columns(key_rows(page), KEY_WIDTH, NAME_WIDTH)]
     if others := part_rows(page, first):
         parts += [heading("help.parts"), Columns(others, PART_WIDTH)]
     parts += [heading("help.words"), Columns(word_rows(page), PART_WIDTH)]
-    return Reading(t(f"page.{page.NAME}"), parts)
+    return Text(t(f"page.{page.NAME}"), parts)
 
 
 def heading(key: str) -> Content:

@@ -16,10 +16,11 @@ from mlx_gpt.errors import UserError
 from mlx_gpt.run import check_name, list_runs, new_run_name
 from mlx_gpt.terminal import duration, size, spaced, visible
 from tui.cards import Card, word_card
-from tui.draft import Draft, Estimate, Pace, estimate, field_of, meaning, paces_of, speed_for
+from tui.draft import Draft, Estimate, estimate, field_of, meaning
 from tui.i18n import t
 from tui.keymap import bind
 from tui.launch import at_root, shell
+from tui.pace import Pace, paces_of, speed_for, with_vocabulary
 from tui.page import WIDE, Page
 from tui.screens.dialogs import Confirm
 from tui.screens.files import Files
@@ -130,7 +131,7 @@ class NewRun(Page):
 
     def show_cost(self, config: Config) -> None:
         """Parameters, memory and time."""
-        cost = estimate(config, speed_for(config, self.paces))
+        cost = estimate(config, speed_for(with_vocabulary(config), self.paces))
         wide = self.app.size.width >= WIDE
         self.query_one("#cost", Static).update(cost_text(cost, wide=wide))
 
@@ -262,7 +263,7 @@ class NewRun(Page):
             self.refuse(next(iter(self.faults.values())))
             return
         config, _ = self.draft.check()
-        cost = estimate(config, speed_for(config, self.paces))
+        cost = estimate(config, speed_for(with_vocabulary(config), self.paces))
         if cost.too_large or cost.seconds > LONG_SECONDS:
             self.app.push_screen(Confirm(question(cost)), self.start)
         else:
@@ -287,6 +288,10 @@ class NewRun(Page):
             return setting_card(self.draft, word)
         rows = {row.key: row for row in self.query_one(Form).rows}
         return row_card(rows[word]) if word in rows else word_card(word)
+
+    def shows_recorded(self) -> bool:
+        """A run before it begins is none that was recorded."""
+        return False
 
     def command_line(self) -> str:
         """The command that starts this run."""

@@ -6,6 +6,7 @@ import time
 from functools import partial
 from typing import ClassVar
 
+from rich.cells import cell_len
 from rich.style import Style
 from rich.text import Text
 from textual.app import ComposeResult
@@ -18,19 +19,20 @@ from textual.widgets.data_table import ColumnKey
 
 from mlx_gpt.errors import UserError
 from mlx_gpt.run import Run, check_name, is_alive, remove
-from mlx_gpt.terminal import table, visible
+from mlx_gpt.terminal import visible
 from tui import clipboard
-from tui.compare import differences, flat, keeps, misfit, text
+from tui.columns import shortened
+from tui.compare import flat, keeps, misfit, text
 from tui.curves import WEIGHTS, Overlay, overlay_figure, sign_of, style_of
 from tui.desktop import opener, show_folder
 from tui.feed import Glance, last_written
 from tui.i18n import t
 from tui.keymap import bind
 from tui.launch import shell
-from tui.lineup import MOST, shortened
+from tui.lineup import MOST, settings_text
 from tui.order import SORTABLE, Sort, arranged
 from tui.page import Page
-from tui.plot import Look, short
+from tui.plot import Look, number, short
 from tui.screens.dialogs import Ask, Confirm
 from tui.widgets.chart import Chart
 from tui.widgets.line import Line
@@ -48,7 +50,8 @@ COLUMNS = (
     ("speed", 7),
     ("age", 7),
 )
-NARROWEST = sum(width for _, width in COLUMNS) + 1  # with a scrollbar
+WIDTHS = dict(COLUMNS)
+NARROWEST = sum(WIDTHS.values()) + 1  # with a scrollbar
 GLANCE_SECONDS = 0.03
 RELIST_SECONDS = 1.0
 VIEWS = ("curves", "settings")
@@ -61,11 +64,10 @@ NEEDS_RUN += ("compare", "resume", "folder", "log", "outliers", "smooth", "glyph
 def cells(glance: Glance, now: float, name_width: int) -> list[str]:
     """A run as a row, but for the marks before it."""
     state = glance.state
-    step = str(glance.step) if not glance.steps else f"{glance.step}/{glance.steps}"
     return [
         shortened(visible(glance.run.name), name_width - 1),
         f"{STATE_MARKS[state]} {t(f'state.{state}')}",
-        step,
+        progress(glance.step, glance.steps),
         figure(glance.loss),
         figure(glance.val_loss),
         short(glance.speed),
@@ -73,9 +75,20 @@ def cells(glance: Glance, now: float, name_width: int) -> list[str]:
     ]
 
 
+def progress(step: int, steps: int) -> str:
+    """The step, and how many there shall be; in round numbers where the column is too narrow."""
+    if not steps:
+        return str(step)
+    exact = f"{step}/{steps}"
+    return exact if len(exact) < WIDTHS["step"] else f"{short(step)}/{short(steps)}"
+
+
 def figure(value: float) -> str:
-    """A loss, or a dash."""
-    return f"{value:.3f}" if math.isfinite(value) else "–"
+    """A loss, with fewer digits where its column is too narrow; a dash where there is none."""
+    if not math.isfinite(value):
+        return "–"
+    exact = f"{value:.3f}"
+    return exact if len(exact) < WIDTHS["loss"] else number(value)
 
 
 def age(seconds: float) -> str:
@@ -275,9 +288,9 @@ class Runs(Page):
     @property
     def name_width(self) -> int:
         """The width of the column of names: what they need, as far as the others leave it."""
-        least = dict(COLUMNS)["name"]
+        least = WIDTHS["name"]
         spare = max(self.app.size.width - NARROWEST, 0)
-        longest = max((len(visible(name)) for name in self.glances), default=0)
+        longest = max((cell_len(visible(name)) for name in self.glances), default=0)
         return min(max(longest + 1, least), least + spare)
 
     def fit_names(self) -> bool:
@@ -325,33 +338,29 @@ class Runs(Page):
             self.weight,
             self.look,
             self.language,
-            self.size,
+            self.query_one("#settings", Pane).line,
         )
         if state == self.drawn:
             return
         self.drawn = state
-        room = max(self.query_one("#curves").size.width // (len(runs) + 1) - 10, 16)
-        overlays = [
-            Overlay(shortened(visible(run.name), room), feed)
-            for run, feed in zip(runs, feeds, strict=True)
-        ]
+        overlays = [Overlay(visible(feed.run.name), feed) for feed in feeds]
         figure = overlay_figure(overlays, self.curve, WEIGHTS[self.weight])
         self.query_one("#curves", Chart).show(figure, self.look)
         self.show_settings(runs)
 
     def show_settings(self, runs: list[Run]) -> None:
         """What one run is, or in what several differ."""
+        pane = self.query_one("#settings", Pane)
         configs = [self.glances[run.name].config for run in runs]
         if len(runs) > 1:
-            rows = [(key, *values) for key, values in differences(configs)]
-            names = [shortened(visible(run.name), 18) for run in runs]
             title = t("runs.differences")
-            content = table([(t("runs.setting"), *names), *rows]) if rows else t("runs.same")
+            content = settings_text([run.name for run in runs], configs, pane.line)
         else:
             title = t("runs.settings")
             settings = flat(configs[0]) if configs else {}
-            content = "\n".join(f"{key} = {text(settings, key)}" for key in settings)
-        self.query_one("#settings", Pane).show(title, Content(visible(content)))
+            words = "\n".join(f"{key} = {text(settings, key)}" for key in settings)
+            content = Content(visible(words))
+        pane.show(title, content)
 
     def retranslate(self) -> None:
         """Column heads and placeholders."""
@@ -375,6 +384,13 @@ class Runs(Page):
         if action in CHANGES_RUN and self.chosen_name() is not None:
             return not self.ours.is_recorded(self.glances[str(self.chosen_name())].run) or None
         return True
+
+    def said_as(self, binding_id: str) -> str:
+        """The recorded run is played again rather than resumed."""
+        name = self.chosen_name()
+        glance = self.glances.get(name) if name is not None else None
+        recorded = glance is not None and self.ours.is_recorded(glance.run)
+        return "replay.again" if recorded and binding_id == "runs.resume" else binding_id
 
     def action_sort(self) -> None:
         """Sort by the next column."""
@@ -401,8 +417,9 @@ class Runs(Page):
         self.action_open()
 
     def on_data_table_row_highlighted(self) -> None:
-        """Another run is compared."""
+        """Another run is compared, and other keys may act on it."""
         self.tick()
+        self.refresh_bindings()
 
     def action_open(self) -> None:
         """Watch the run under the cursor."""
@@ -433,7 +450,7 @@ class Runs(Page):
         """Look at the compared runs side by side."""
         runs = self.compared()
         if len(runs) < 2:
-            self.tell(t("side.how", press=self.key_of("runs.mark")))
+            self.tell(t("side.how"))
             return
         if len(runs) > MOST:
             self.tell(t("side.most", most=MOST, count=len(runs)))
@@ -466,6 +483,7 @@ class Runs(Page):
         """Curves or settings, where there is no room for both."""
         self.view = VIEWS[(VIEWS.index(self.view) + 1) % len(VIEWS)]
         self.set_class(self.view == "settings", "-settings")
+        self.call_after_refresh(self.draw_comparison)
 
     def action_curve(self) -> None:
         """Training loss or validation loss."""
@@ -566,6 +584,11 @@ class Runs(Page):
     def word_in_hand(self) -> str:
         """The column that the runs are sorted by, else the loss."""
         return COLUMN_WORDS.get(self.sort.column, "loss")
+
+    def shows_recorded(self) -> bool:
+        """Whether the recorded run is one of two that are compared."""
+        runs = self.compared()
+        return len(runs) == 2 and any(map(self.ours.is_recorded, runs))
 
     def command_line(self) -> str:
         """The runs as the command line shows them."""

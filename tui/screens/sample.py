@@ -145,12 +145,11 @@ class Sample(Page):
     def facts(self) -> str:
         """Model, seed, speed and end, in a line."""
         if not self.strands:
-            return self.said or t("sample.start", prompt=self.key_of("sample.prompt"))
+            return self.said or t("sample.start")
         strand = self.strand
         parts = [self.said, f"{t('sample.seed')} {strand.seed}"]
         if len(self.strands) > 1:
-            place, press = f"{self.active + 1}/{len(self.strands)}", self.key_of("sample.other")
-            parts.append(t("sample.of", place=place, press=press))
+            parts.append(t("sample.of", place=f"{self.active + 1}/{len(self.strands)}"))
         parts += [t("sample.count", count=len(strand.pieces)), self.speed]
         ending = t("sample.running") if self.running else ""
         if strand.finish:

@@ -1,18 +1,19 @@
 """Runs side by side: the same probe at the same step, the same head, their curves and settings."""
 
-import math
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.content import Content
+from textual.screen import Screen
 from textual.widgets import Input, Static
 
 from mlx_gpt.errors import UserError
 from mlx_gpt.terminal import one_line, visible
 from tui.attention import Question, Survey, maps_text
+from tui.columns import wrapped
 from tui.curves import WEIGHTS, Overlay, neighbour, overlay_figure
 from tui.feed import Feed
 from tui.grid import Grid
@@ -21,13 +22,13 @@ from tui.i18n import t
 from tui.inside import DEMO, Place, place_of
 from tui.keymap import bind
 from tui.launch import at_root, shell
-from tui.lineup import MOST, prompts_of, sample_text, settings_text, shortened, steps_of, title
+from tui.lineup import MOST, probes_of, prompts_of, sample_text, settings_text, steps_of, title
 from tui.page import TALL, Page
 from tui.plot import Look
 from tui.recorded import recorded_prompts
 from tui.views import Room
 from tui.widgets.chart import Chart
-from tui.widgets.pane import Pane
+from tui.widgets.pane import BAR, FRAME, Pane
 from tui.widgets.prompt import Prompt
 
 PROMPT = "Once upon a time"
@@ -36,13 +37,12 @@ VIEWS = tuple((part,) for part in PARTS)
 TALL_VIEWS = (PARTS[:2], PARTS[2:])
 POLL_SECONDS = 0.02
 WEIGHT = WEIGHTS[3]
-NAME_LEAST, KEY_WIDTH = 8, 22
-FRAME = 4  # the columns that a pane takes beside its text
 NEEDS = {
     "scrub": ("samples", "curves"),
     "now": ("samples", "curves"),
     "probe": ("samples",),
     "curve": ("curves",),
+    "outliers": ("curves",),
     "block": ("attention",),
     "head": ("attention",),
     "edit": ("attention",),
@@ -68,6 +68,7 @@ class Side(Page):
         bind("side.edit", "e", "edit"),
         bind("side.marks", "m", "marks"),
         bind("side.curve", "k", "curve"),
+        bind("side.outliers", "o", "outliers"),
         bind("side.leave", "escape", "leave"),
         bind("side.now", "0", "now", show=False),
         bind("side.probe_back", "S", "probe(-1)", show=False),
@@ -87,7 +88,7 @@ class Side(Page):
         self.step: float | None = None  # None follows the newest
         self.block = self.head = 0
         self.prompt = ""
-        self.curve = "loss"
+        self.curve, self.robust = "loss", True
         self.survey = Survey()
         self.asked: list[Question] = []
         self.grids = [Grid() for _ in range(MOST)]
@@ -110,6 +111,7 @@ class Side(Page):
         """Nothing is written yet."""
         self.survey = Survey(str(self.ours.root))
         self.query_one("#edit").display = False
+        self.screen_layout_refresh_signal.subscribe(self, self.laid_out)
         self.retranslate()
 
     # What is there
@@ -167,6 +169,10 @@ class Side(Page):
         if self.begun:
             self.lay_out()
 
+    def laid_out(self, _: Screen[Any]) -> None:
+        """Draw what another layout has given more room or less."""
+        self.draw()
+
     def draw_anew(self) -> None:
         """Draw, whatever has been drawn."""
         self.drawn = None
@@ -176,7 +182,9 @@ class Side(Page):
         """The parts that are seen, where anything has changed."""
         state = (
             [(feed, feed.revision, feed.curve_revision) for feed in self.feeds],
-            (self.part, self.probe, self.step, self.block, self.head, self.prompt, self.curve),
+            (self.part, self.probe, self.step, self.block, self.head, self.prompt),
+            (self.curve, self.robust),
+            [pane.size for pane in self.query("#attention Pane")],
             (self.language, self.size, self.ours.marks),
         )
         if state == self.drawn or not (self.feeds and self.query("#settings")):
@@ -254,9 +262,13 @@ class Side(Page):
         return Question(self.place(feed), self.asked_prompt(), self.near("n_layers", feed))
 
     def place(self, feed: Feed) -> Place:
-        """Where the model of a run lies."""
-        place = DEMO if self.ours.is_recorded(feed.run) else place_of(None, feed.run)
-        assert place is not None
+        """Where the model of a run lies; why there is none is told where the run is in hand."""
+        try:
+            place = DEMO if self.ours.is_recorded(feed.run) else place_of(None, feed.run)
+        except UserError:
+            place = None
+        if place is None:
+            raise UserError(t("side.no_model"))
         return place
 
     def asked_prompt(self) -> str:
@@ -283,13 +295,14 @@ class Side(Page):
         if not pane.size:
             return Content("")  # it has been shown just now, and will be drawn again
         colour = not self.app.no_color and self.app.console.color_system not in (None, "standard")
-        fewer = self.fewer(self.feeds[number])
         width = self.column_width()
-        room = Room(width, pane.size.height - math.ceil(len(fewer) / width), colour)
+        words = self.fewer(self.feeds[number])
+        fewer = wrapped(words, width) if words else []
+        room = Room(width, pane.size.height - len(fewer), colour)
         shown = maps_text(found, self.head, self.grids[number], room)
         if not fewer:
             return shown
-        return Content("\n").join([Content.styled(fewer, "$text-warning"), shown])
+        return Content("\n").join([Content.styled("\n".join(fewer), "$text-warning"), shown])
 
     def fewer(self, feed: Feed) -> str:
         """That a run has not the block or the head that is looked at; nothing where it has."""
@@ -331,17 +344,15 @@ class Side(Page):
 
     def draw_curves(self) -> str:
         """The curves over each other; which ones, and at which step."""
-        room = max(self.size.width // (len(self.feeds) + 1) - 10, NAME_LEAST)
-        overlays = [Overlay(shortened(visible(feed.run.name), room), feed) for feed in self.feeds]
-        look = Look(robust=True, cursor=self.step, marks=self.ours.marks)
+        overlays = [Overlay(visible(feed.run.name), feed) for feed in self.feeds]
+        look = Look(robust=self.robust, cursor=self.step, marks=self.ours.marks)
         self.query_one("#curves", Chart).show(overlay_figure(overlays, self.curve, WEIGHT), look)
         return f"{t(f'curve.{self.curve}')} · {t('side.step', step=self.moment())}"
 
     def draw_settings(self) -> str:
         """The settings that differ."""
-        width = max((self.size.width - KEY_WIDTH) // len(self.feeds) - 2, NAME_LEAST)
-        names = [title(self.feeds, number, width) for number in range(len(self.feeds))]
-        content = settings_text(names, [feed.config for feed in self.feeds], width)
+        names, configs = zip(*((feed.run.name, feed.config) for feed in self.feeds), strict=True)
+        content = settings_text(names, configs, self.size.width - FRAME - BAR)
         self.query_one("#settings", Pane).show(t("runs.differences"), content)
         return t("runs.settings")
 
@@ -391,6 +402,11 @@ class Side(Page):
     def action_curve(self) -> None:
         """Training loss or validation loss."""
         self.curve = "val_loss" if self.curve == "loss" else "loss"
+        self.draw()
+
+    def action_outliers(self) -> None:
+        """Take outliers in, or let them not set the range."""
+        self.robust = not self.robust
         self.draw()
 
     def action_marks(self) -> None:
@@ -444,6 +460,10 @@ class Side(Page):
         """What the part that is seen is about."""
         return "attention" if self.part == "attention" else "loss"
 
+    def shows_recorded(self) -> bool:
+        """Whether the recorded run is one of the two that the command takes."""
+        return any(self.ours.is_recorded(feed.run) for feed in self.feeds[:2])
+
     def command_line(self) -> str:
         """The command that compares them; it takes two."""
         names = [feed.run.name for feed in self.feeds[:2]]
@@ -458,9 +478,3 @@ def count_of(feed: Feed, name: str) -> int:
     """How many blocks or heads a run's model has, as its settings say."""
     count = feed.setting(f"model.{name}")
     return count if isinstance(count, int) and count > 0 else 1
-
-
-def probes_of(feed: Feed) -> list[str]:
-    """The prompts that a run is asked, as its settings say."""
-    probes = feed.setting("train.probe_prompts")
-    return [each for each in probes if isinstance(each, str)] if isinstance(probes, list) else []

@@ -289,7 +289,7 @@ class Trace(Page):
         if inquiry.cut:
             parts.append(t("trace.cut", count=inquiry.cut))
         if newer := self.newer():
-            parts.append(t(newer, press=self.key_of("trace.reload")))
+            parts.append(t(newer))
         return " · ".join(parts) + (f" · {t('trace.busy')}" if self.busy else "")
 
     def newer(self) -> str:

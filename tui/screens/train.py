@@ -13,13 +13,14 @@ from mlx_gpt.errors import UserError
 from mlx_gpt.run import list_runs, send
 from mlx_gpt.terminal import visible
 from tui.curves import METRICS, WEIGHTS, figure, neighbour, untold, zoomed
-from tui.diagnosis import Advice, diagnose, lower_rate
-from tui.draft import Estimate, paces_of
+from tui.diagnosis import Advice, diagnose
+from tui.draft import Estimate
 from tui.feed import Feed
-from tui.i18n import t
+from tui.i18n import KEYS, t
 from tui.keymap import bind
-from tui.launch import again_words, resume_words, shell
+from tui.launch import again_words, shell
 from tui.messages import Pointed, Zoomed
+from tui.pace import paces_of
 from tui.page import WIDE, Page
 from tui.plan import plan_text, planned
 from tui.plot import Figure, Look
@@ -32,6 +33,7 @@ from tui.widgets.status import Status
 PANES = ("probes", "surprise", "log", "plan")
 UNCLIPPED = ("lr", "memory")
 METRIC_WORDS = {"lr": "learning_rate", "tokens_per_second": "speed"}
+REPLAYED = {"train.stop": "replay.stop", "train.resume": "replay.again"}
 SIDE = 4
 SIDE_TURNS = 8
 
@@ -105,6 +107,7 @@ class Train(Page):
     def on_mount(self) -> None:
         """The first look."""
         self.lay_out()
+        self.query_one("#probes").focus()
         self.tick()
 
     # What is there
@@ -148,15 +151,18 @@ class Train(Page):
 
     def advice(self, feed: Feed) -> Advice:
         """What is to be said: of a training on its way, else of the run."""
-        preparing = self.ours.preparing()
-        return Advice("preparing", {"stage": preparing}) if preparing else diagnose(feed)
+        if preparing := self.ours.preparing():
+            return Advice("preparing", {"stage": preparing})
+        advice = diagnose(feed)
+        replay_ended = advice.key == "stopped" and self.ours.replaying
+        return advice._replace(key="replay_stopped") if replay_ended else advice
 
     def advise(self, advice: Advice) -> None:
         """Say what the run needs, where that is something new."""
         if (advice, self.language) == self.advised:
             return
         self.advised = (advice, self.language)
-        text = advice_text(self, advice)
+        text = advice_text(advice, self.said_as(advice.action or ""))
         lines = 1 + (text.cell_length > self.size.width - 2)
         self.query_one("#advice", Static).update(text, layout=lines != self.advice_lines)
         self.advice_lines = lines
@@ -345,15 +351,18 @@ class Train(Page):
             return feed
         return None
 
-    def command(self, feed: Feed, cmd: str, **arguments: object) -> str | None:
-        """Write a command for the trainer; its answer comes with the events."""
+    def command(self, feed: Feed, cmd: str, *, asked: str = "", **arguments: object) -> str | None:
+        """Write a command for the trainer; its answer comes with the events.
+
+        What is asked is told meanwhile, by a name of its own where `cmd` does not say it all.
+        """
         try:
             command_id = send(feed.run, cmd, **arguments)
         except UserError as error:
             self.refuse(error)
             return None
         self.ours.sent.add(command_id)
-        feed.await_answer(command_id, cmd)
+        feed.await_answer(command_id, asked or cmd)
         self.tick()
         return command_id
 
@@ -361,7 +370,8 @@ class Train(Page):
         """Pause, or go on."""
         feed = self.living()
         if feed is not None:
-            self.command(feed, "resume" if feed.state == "paused" else "pause")
+            paused = feed.will_be("pause", "resume", now=feed.state == "paused")
+            self.command(feed, "resume" if paused else "pause")
 
     def action_tell_trainer(self, cmd: str) -> None:
         """Save or evaluate now."""
@@ -373,7 +383,8 @@ class Train(Page):
         """Rest after each step for as long as it took, or no longer."""
         feed = self.living()
         if feed is not None:
-            self.command(feed, "eco", on=not feed.eco)
+            on = not feed.will_be("eco.on", "eco.off", now=feed.eco)
+            self.command(feed, "eco", asked="eco.on" if on else "eco.off", on=on)
 
     def action_stop(self) -> None:
         """Save and stop; `R` goes on from there."""
@@ -423,6 +434,10 @@ class Train(Page):
         }
         return acts.get(action, True) or None
 
+    def said_as(self, binding_id: str) -> str:
+        """In a replay some keys do something else than in a training."""
+        return REPLAYED.get(binding_id, binding_id) if self.ours.replaying else binding_id
+
     def action_replay_speed(self) -> None:
         """Replay faster, slower, or step by step."""
         if self.ours.replay is not None:
@@ -444,13 +459,11 @@ class Train(Page):
         feed = self.ours.current
         if feed is None:
             return "mlx-gpt train"
-        if self.ours.replay is not None and feed.run.path == self.ours.replay.run.path:
-            return "mlx-gpt tui --demo"
         if feed.alive:
             return shell(["mlx-gpt", "tui", str(feed.run.path)])
         if feed.state == "finished":
             return shell(again_words(feed.run, self.ours.root))
-        return shell(resume_words(feed.run, diverged=feed.state == "diverged", lr=lower_rate(feed)))
+        return shell(self.ours.words_to_resume(feed))
 
 
 def looked_at(metric: str, look: Look) -> Look:
@@ -458,12 +471,12 @@ def looked_at(metric: str, look: Look) -> Look:
     return look._replace(robust=look.robust and metric not in UNCLIPPED)
 
 
-def advice_text(page: Page, advice: Advice) -> Content:
-    """The sentence, and the key that acts on it."""
+def advice_text(advice: Advice, action: str) -> Content:
+    """The sentence, and the key that acts on it by the name of what it does now."""
     sentence = visible(t(f"advice.{advice.key}", **advice.values))
     style = "bold $text-error" if advice.grave else "$text"
     parts = [Content.styled(f"{'▲' if advice.grave else '·'} {sentence}", style)]
     if advice.action:
-        key = page.key_of(advice.action)
-        parts.append(Content.styled(f"  → {key} {t(f'key.{advice.action}')}", "bold $text-accent"))
+        key = KEYS[advice.action]
+        parts.append(Content.styled(f"  → {key} {t(f'key.{action}')}", "bold $text-accent"))
     return Content("").join(parts)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from textual import events
 from textual.binding import BindingType
@@ -12,7 +13,8 @@ from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
-from mlx_gpt.terminal import visible
+from mlx_gpt.terminal import one_line
+from tui.columns import fitted, shortened
 from tui.keymap import bind
 
 KEY_WIDTH = 19
@@ -45,8 +47,8 @@ class Form(ScrollView, inherit_bindings=False):
     }
     BINDINGS: ClassVar[list[BindingType]] = [
         bind("form.edit", "enter", "edit"),
-        bind("form.next_choice", "space,right", "turn(1)"),
         bind("form.last_choice", "left", "turn(-1)"),
+        bind("form.next_choice", "right,space", "turn(1)"),
         bind("form.reset", "backspace", "reset"),
         bind("form.up", "up", "move(-1)", show=False),
         bind("form.down", "down", "move(1)", show=False),
@@ -116,12 +118,13 @@ class Form(ScrollView, inherit_bindings=False):
         mark = "✗" if row.fault else "*" if row.changed else " "
         room = WIDE_VALUE if width >= WIDE else VALUE_WIDTH
         label = f"{'▸' if cursor else ' '}{mark}{row.label:<{KEY_WIDTH}} "
-        words = f"{shortened(row.value, room):<{room}} "
-        left = width - len(label) - len(words)
+        words = f"{fitted(on_a_line(row.value), room)} "
+        left = width - cell_len(label) - cell_len(words)
+        aside = shortened(on_a_line(row.note), left)
         pieces = [
             Segment(label, base),
             Segment(words, base if cursor else value),
-            Segment(shortened(row.note, left), base if cursor and not row.fault else note),
+            Segment(aside, base if cursor and not row.fault else note),
         ]
         return Strip(pieces).adjust_cell_length(width, base)
 
@@ -158,7 +161,6 @@ class Form(ScrollView, inherit_bindings=False):
             self.at = at
 
 
-def shortened(text: str, most: int) -> str:
-    """A text that fits its column, the cut made visible."""
-    text = visible(text).replace("\n", "⏎").replace("\t", "⇥")
-    return text if len(text) <= most else f"{text[: max(most - 1, 0)]}…"
+def on_a_line(text: str) -> str:
+    """Visible text without line ends and tabs."""
+    return one_line(text).replace("\t", "⇥")

@@ -10,6 +10,9 @@ from textual.widgets import Static
 
 from tui.keymap import bind
 
+FRAME = 4  # the columns that a pane takes beside its text
+BAR = 1
+
 
 class Pane(VerticalScroll, inherit_bindings=False):
     """Text under a title; touched only when the text changes."""
@@ -37,6 +40,11 @@ class Pane(VerticalScroll, inherit_bindings=False):
     def on_mount(self) -> None:
         """A text that grows at its end stays scrolled to it until someone scrolls up."""
         self.anchor(self.at_end)
+
+    @property
+    def line(self) -> int:
+        """The columns of a line, beside the scrollbar that may come."""
+        return max(self.outer_size.width - FRAME - BAR, 0)
 
     def show(self, title: str, content: Content) -> None:
         """Another text."""

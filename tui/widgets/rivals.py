@@ -3,12 +3,13 @@
 import math
 from typing import NamedTuple
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 from textual import events
 from textual.content import Content
 from textual.widget import Widget
 
 from mlx_gpt.terminal import visible
+from tui.columns import shortened
 from tui.i18n import t
 from tui.messages import chosen, clickable
 from tui.strand import Odds, Piece
@@ -28,7 +29,7 @@ class Choice(NamedTuple):
 def name_text(name: str) -> str:
     """A token in a fixed number of columns, its spaces visible."""
     signs = visible(name.replace("\n", "⏎").replace("\t", "⇥").replace(" ", "·"))
-    return signs if cell_len(signs) <= NAME_WIDTH else set_cell_size(signs, NAME_WIDTH - 1) + "…"
+    return shortened(signs, NAME_WIDTH)
 
 
 def bar(share: float, width: int) -> str:
@@ -85,7 +86,7 @@ class Rivals(Widget):
         nats = -math.log(piece.p) if piece.p > 0 else math.inf
         words = t("sample.rivals", sign=sign, left=left, nats=f"{nats:.2f}")
         head = f"{name_text(piece.name)}  p {piece.p:.4f}  {words}"
-        return Content.styled(head[: self.size.width], "bold")
+        return Content.styled(shortened(head, self.size.width), "bold")
 
     def row(self, piece: Piece, odds: Odds, number: int, chosen: bool) -> Content:
         """A rival: its own odds, those after filtering, and a bar of these."""

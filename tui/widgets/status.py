@@ -9,7 +9,7 @@ from textual.widget import Widget
 
 from mlx_gpt.run import State
 from mlx_gpt.terminal import duration
-from tui.feed import Feed
+from tui.feed import Feed, whole
 from tui.i18n import t
 from tui.plot import number, short
 
@@ -120,9 +120,9 @@ def figures(feed: Feed) -> list[Part]:
     parts.append(Part(f"|g| {short(feed.last('grad_norm'))}", 4))
     peak = feed.last("peak_memory")
     if math.isfinite(peak):
-        limit = feed.started.get("memory_limit")
-        whole = f"/{short(limit, as_bytes=True)}" if isinstance(limit, int) else ""
-        parts.append(Part(f"{t('status.memory')} {short(peak, as_bytes=True)}{whole}", 3))
+        limit = whole(feed.started.get("memory_limit"))
+        of = f"/{short(limit, as_bytes=True)}" if limit else ""
+        parts.append(Part(f"{t('status.memory')} {short(peak, as_bytes=True)}{of}", 3))
         if math.isfinite(feed.planned_memory):
             planned = short(feed.planned_memory, as_bytes=True)
             parts.append(Part(t("status.planned", size=planned), 6))

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, cast
 
+from rich.cells import cell_len
 from textual.content import Content
 from textual.reactive import reactive
 from textual.style import Style
@@ -36,6 +37,6 @@ class TopBar(Widget):
         left = Content("").join(tabs)
         room = self.size.width - left.cell_length - 1
         about = visible(self.about)
-        if len(about) > room:
-            about = "…" + about[len(about) - room + 1 :] if room > 1 else ""
-        return Content.assemble(left, " " * max(room - len(about), 0), about)
+        while about and cell_len(about) > room:
+            about = f"…{about[2:]}" if room > 1 else ""
+        return Content.assemble(left, " " * max(room - cell_len(about), 0), about)
