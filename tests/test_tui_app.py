@@ -579,8 +579,8 @@ async def test_a_key_pressed_while_a_page_comes_up_is_no_text(
         assert not any(line.value for line in app.screen.query(Input))
 
 
-@pytest.mark.parametrize("size", [10**400, -1e308], ids=["digits", "low"])
-async def test_figures_beyond_all_measure_harm_no_page(tmp_path: Path, size: float):
+async def test_figures_beyond_all_measure_harm_no_page(tmp_path: Path):
+    size = 10**400
     run = made_run(tmp_path, steps=20)
     made_run(tmp_path, "other", steps=20)
     names = ("loss", "loss_min", "loss_max", "time", "lr", "grad_norm", "tokens_per_second")
