@@ -70,7 +70,7 @@ WIDTHS = [(0, "-narrow"), (WIDE, "-wide")]
 HEIGHTS = [(0, "-short"), (TALL, "-tall")]
 SOON_SECONDS = 0.005
 ABOUT_SECONDS = 0.005
-LOAD_SECONDS = 0.4
+LOAD_SECONDS = 0.2
 LATER = (
     "help",
     "sample",
