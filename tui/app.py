@@ -71,16 +71,8 @@ HEIGHTS = [(0, "-short"), (TALL, "-tall")]
 SOON_SECONDS = 0.005
 ABOUT_SECONDS = 0.005
 LOAD_SECONDS = 0.2
-LATER = (
-    "help",
-    "sample",
-    "trace",
-    "new_run",
-    "runs",
-    "train",
-    "side",
-    "card",
-)  # pages not yet seen
+# Pages in the order in which they are imported after the first paint.
+LATER = ("help", "sample", "trace", "new_run", "runs", "train", "side", "card")
 
 
 def runs_page() -> Screen[None]:
@@ -208,7 +200,7 @@ class MlxGptApp(App[None]):
         else:
             self.switch_mode(self.start_page)
         self.set_interval(TICK_SECONDS, self.tick)
-        self.set_interval(LOAD_SECONDS, self.load_next, repeat=len(LATER) - 1)
+        self.set_interval(LOAD_SECONDS, self.load_next, repeat=len(LATER) - 1)  # after the first
 
     def load_next(self) -> None:
         """Import a page before its key is pressed, which is then answered sooner."""
