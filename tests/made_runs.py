@@ -12,6 +12,9 @@ from textual.screen import Screen
 
 from mlx_gpt.config import Config, DataConfig, ModelConfig, TrainConfig, dump
 from mlx_gpt.run import Record, Run, append
+from tui.app import MlxGptApp
+from tui.inside import Inside
+from tui.recorded import Recorded
 
 GOLDEN = Path(__file__).parent / "golden"
 BEGAN = 1_700_000_000.0
@@ -92,6 +95,13 @@ def evaluate(run: Run, step: int, loss: float | None = None) -> None:
     pieces = ["El", " z", "orro", " [b]", "co", "rre"]
     values = {"step": step, "pieces": pieces, "losses": losses}
     append(run.samples, {"kind": "surprise", **values})
+
+
+def recorded_app(folder: Path) -> MlxGptApp:
+    """The app over the recorded answers, without waiting between tokens."""
+    app = MlxGptApp(folder / "runs", model="demo")
+    app.insides[False] = Inside(Recorded(pace=0))
+    return app
 
 
 def text_of(screen: Screen[Any]) -> str:

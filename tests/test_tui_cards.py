@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from made_runs import made_run, text_of
+from made_runs import made_run, recorded_app, text_of
 from textual.pilot import Pilot
 from textual.widgets import Static
 
@@ -34,13 +34,6 @@ def settled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setattr(say, "language", "en")
     monkeypatch.setenv("MLX_GPT_PROMPTS", str(tmp_path / "prompts.jsonl"))
     monkeypatch.setenv("MLX_GPT_KEYMAP", str(tmp_path / "keymap.toml"))
-
-
-def recorded_app(folder: Path) -> MlxGptApp:
-    """The app over the recorded answers, without waiting between tokens."""
-    app = MlxGptApp(folder / "runs", model="demo")
-    app.insides[False] = Inside(Recorded(pace=0))
-    return app
 
 
 async def card_of(pilot: Pilot[None], *keys: str) -> tuple[str, list[str]]:

@@ -16,7 +16,7 @@ from mlx_gpt.device import mx
 
 import numpy as np
 import pytest
-from made_runs import check_golden, made_run, text_of
+from made_runs import check_golden, made_run, recorded_app, text_of
 from rich.cells import cell_len
 from small_model import small_gpt, small_run
 from textual.pilot import Pilot
@@ -49,13 +49,6 @@ def settled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setattr(say, "language", "en")
     monkeypatch.setenv("MLX_GPT_PROMPTS", str(tmp_path / "prompts.jsonl"))
     monkeypatch.setenv("MLX_GPT_KEYMAP", str(tmp_path / "keymap.toml"))
-
-
-def recorded_app(folder: Path) -> MlxGptApp:
-    """The app over the recorded answers, without waiting between tokens."""
-    app = MlxGptApp(folder / "runs", model="demo")
-    app.insides[False] = Inside(Recorded(pace=0))
-    return app
 
 
 def page_of(pilot: Pilot[None]) -> Sample:

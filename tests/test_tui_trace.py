@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from made_runs import check_golden, text_of
+from made_runs import check_golden, recorded_app, text_of
 from rich.cells import cell_len
 from small_model import small_run, weights
 from textual.pilot import Pilot
@@ -60,13 +60,6 @@ def settled(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setattr(say, "language", "en")
     monkeypatch.setenv("MLX_GPT_PROMPTS", str(tmp_path / "prompts.jsonl"))
     monkeypatch.setenv("MLX_GPT_KEYMAP", str(tmp_path / "keymap.toml"))
-
-
-def recorded_app(folder: Path) -> MlxGptApp:
-    """The app over the recorded answers."""
-    app = MlxGptApp(folder / "runs", model="demo")
-    app.insides[False] = Inside(Recorded(pace=0))
-    return app
 
 
 async def settle(pilot: Pilot[None]) -> Page:
