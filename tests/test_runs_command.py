@@ -194,7 +194,11 @@ def test_rm_refuses_without_a_yes_and_while_the_run_lives(root: Path, capsys: Ca
         ("runs export", "takes one run, not 0"),
         ("runs export stories --csv a.csv", "choose one"),
         ("runs show stories --csv a.csv", "goes with runs export"),
-        ("ctl stories pause", "not being trained (it is finished)"),
+        ("ctl stories pause", "not being trained (it is finished), so nobody answers pause; go on"),
+        (
+            "ctl stories eco on",
+            "nobody answers eco; go on with mlx-gpt train --resume runs/stories",
+        ),
         ("ctl stories-3 pause", "no run stories-3"),
         ("ctl stories dance", "invalid choice"),
         ("ctl stories pause Once", "takes no prompt"),

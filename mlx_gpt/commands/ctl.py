@@ -1,6 +1,7 @@
 """`mlx-gpt ctl`: speak to a living training and hear what it answers."""
 
 import argparse
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -67,8 +68,8 @@ def run(args: argparse.Namespace) -> int:
     chosen = find_run(args.name, args.out)
     if not is_alive(chosen):
         raise UserError(
-            f"run {chosen.name} is not being trained (it is {state(chosen)}), so nobody can "
-            f"{args.command}; go on with mlx-gpt train --resume {chosen.name}"
+            f"run {chosen.name} is not being trained (it is {state(chosen)}), so nobody answers "
+            f"{args.command}; go on with mlx-gpt train --resume {shlex.quote(str(chosen.path))}"
         )
     command_id = send(chosen, args.command, **arguments(args))
     answers = replies(chosen, command_id, timeout=args.timeout)
