@@ -3,6 +3,7 @@
 import asyncio
 import inspect
 import os
+import signal
 
 import pytest
 
@@ -16,6 +17,9 @@ os.environ.pop("NO_COLOR", None)  # the app is drawn the same whoever runs the t
 from mlx_gpt.device import choose  # before any test imports MLX, since it loads a fast BLAS
 
 choose("auto")
+
+# A shell's job in the background ignores Ctrl-C, and so would every process that a test begins.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session", autouse=True)
