@@ -387,10 +387,11 @@ class Runs(Page):
 
     def said_as(self, binding_id: str) -> str:
         """The recorded run is played again rather than resumed."""
-        name = self.chosen_name()
-        glance = self.glances.get(name) if name is not None else None
+        if binding_id != "runs.resume":
+            return binding_id
+        glance = self.glances.get(self.chosen_name() or "")
         recorded = glance is not None and self.ours.is_recorded(glance.run)
-        return "replay.again" if recorded and binding_id == "runs.resume" else binding_id
+        return "replay.again" if recorded else binding_id
 
     def action_sort(self) -> None:
         """Sort by the next column."""
