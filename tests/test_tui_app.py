@@ -401,8 +401,9 @@ def test_the_command_refuses_where_what_it_draws_goes_to_a_file(tmp_path: Path):
 
 
 STORMS = int(os.environ.get("MLX_GPT_STORMS", "3"))  # a storm takes half a minute
-STORM = [*"pseXgvlo+-zZ0,.mkrRxfbD12345?nychT/ ", "left", "right", "up", "down", "enter", "escape"]
-STORM += ["tab", "shift+tab", "space", "backspace", "home", "end", "pageup", "f1", "f2", "f3"]
+STORM = [*"pseXgvlo+-zZ0,.mkrRxfbD12345?nychT/ iEatuwSNL[]{}", "left", "right", "up", "down"]
+STORM += ["enter", "escape", "tab", "shift+tab", "space", "backspace", "home", "end", "pageup"]
+STORM += ["f1", "f2", "f3"]
 
 
 async def storm(root: Path, seed: int, keys: int) -> None:
