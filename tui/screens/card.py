@@ -6,7 +6,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.widgets import Static
 
 from tui.cards import card_text
 from tui.keymap import bind
@@ -14,6 +13,7 @@ from tui.page import Page
 from tui.screens.dialogs import Dialog
 from tui.screens.help import WORDS, help_for
 from tui.widgets.keybar import KeyBar
+from tui.widgets.words import Words
 
 
 class Cards(Dialog[None]):
@@ -37,7 +37,7 @@ class Cards(Dialog[None]):
     def compose(self) -> ComposeResult:
         """The box of the card."""
         with Vertical(classes="dialog"):
-            yield Static("", id="card", markup=False)
+            yield Words("card")
         yield KeyBar()
 
     def on_mount(self) -> None:
@@ -51,7 +51,7 @@ class Cards(Dialog[None]):
         box = self.query_one(Vertical)
         box.border_title = Content(card.name)
         box.border_subtitle = f"{self.at + 1}/{len(self.words)}"
-        self.query_one("#card", Static).update(card_text(card))
+        self.query_one("#card", Words).update(card_text(card))
 
     async def action_language(self) -> None:
         """The card, and the page below, in the other language."""

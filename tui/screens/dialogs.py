@@ -19,6 +19,7 @@ from tui.keymap import bind
 from tui.page import reachable, translated
 from tui.widgets.keybar import KeyBar
 from tui.widgets.line import Line
+from tui.widgets.words import Words
 
 Answer = TypeVar("Answer")
 
@@ -46,9 +47,9 @@ class Ask(Dialog[str | None]):
     def compose(self) -> ComposeResult:
         """The question and the line."""
         with Vertical(classes="dialog"):
-            yield Static(self.question, markup=False)
+            yield Words(text=self.question)
             yield Line("answer", self.text)
-            yield Static("", id="fault", markup=False)
+            yield Words("fault")
         yield KeyBar()
 
     def on_input_submitted(self, event: Input.Submitted) -> None:
@@ -58,7 +59,7 @@ class Ask(Dialog[str | None]):
             if self.check:
                 self.check(event.value)
         except UserError as error:
-            self.query_one("#fault", Static).update(visible(str(error)))
+            self.query_one("#fault", Words).update(visible(str(error)))
             return
         self.dismiss(event.value)
 
@@ -82,8 +83,8 @@ class Confirm(Dialog[bool]):
     def compose(self) -> ComposeResult:
         """The question and how to answer."""
         with Vertical(classes="dialog"):
-            yield Static(self.question, markup=False)
-            yield Static(t("ask.yes_or_no"), markup=False)
+            yield Words(text=self.question)
+            yield Words(text=t("ask.yes_or_no"))
         yield KeyBar()
 
     def action_yes(self) -> None:

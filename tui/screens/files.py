@@ -8,13 +8,14 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.widgets import DirectoryTree, Static
+from textual.widgets import DirectoryTree
 
 from mlx_gpt.terminal import size, visible
 from tui.i18n import t
 from tui.keymap import bind
 from tui.screens.dialogs import Dialog
 from tui.widgets.keybar import KeyBar
+from tui.widgets.words import Words
 
 
 class TextTree(DirectoryTree, inherit_bindings=False):
@@ -49,7 +50,7 @@ class Files(Dialog[tuple[str, ...] | None]):
     def compose(self) -> ComposeResult:
         """The tree and what is marked."""
         with Vertical(classes="reading"):
-            yield Static("", id="chosen", markup=False)
+            yield Words("chosen")
             yield TextTree(Path.cwd())
         yield KeyBar()
 
@@ -61,7 +62,7 @@ class Files(Dialog[tuple[str, ...] | None]):
     def say_chosen(self) -> None:
         """The marked files with their sizes."""
         lines = [f"▸ {visible(name)}  {size_of(Path(name))}" for name in self.chosen]
-        self.query_one("#chosen", Static).update(Content("\n".join(lines) or t("files.none")))
+        self.query_one("#chosen", Words).update(Content("\n".join(lines) or t("files.none")))
 
     def action_mark(self) -> None:
         """Mark what is under the cursor, or take its mark away."""

@@ -6,7 +6,7 @@ from typing import ClassVar, NamedTuple
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
-from textual.widgets import OptionList, Static
+from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from mlx_gpt.terminal import visible
@@ -14,6 +14,7 @@ from tui.columns import Columns
 from tui.keymap import bind
 from tui.screens.dialogs import Dialog
 from tui.widgets.keybar import KeyBar
+from tui.widgets.words import Words
 
 NAME_WIDTH = 18
 
@@ -51,7 +52,7 @@ class Pick(Dialog[str | None]):
     def compose(self) -> ComposeResult:
         """The title and the items."""
         with Vertical(classes="dialog pick"):
-            yield Static(visible(self.heading), markup=False)
+            yield Words(text=visible(self.heading))
             yield Menu(
                 *(Option(item_text(item), id=item.name) for item in self.items), markup=False
             )

@@ -14,7 +14,7 @@ from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.coordinate import Coordinate
-from textual.widgets import Input, Static
+from textual.widgets import Input
 from textual.widgets.data_table import ColumnKey
 
 from mlx_gpt.errors import UserError
@@ -39,6 +39,7 @@ from tui.widgets.line import Line
 from tui.widgets.pane import Pane
 from tui.widgets.run_table import RunTable
 from tui.widgets.status import MARKS as STATE_MARKS
+from tui.widgets.words import Words
 
 COLUMNS = (
     ("mark", 3),
@@ -151,9 +152,9 @@ class Runs(Page):
     def body(self) -> ComposeResult:
         """Filter, table, and below it curves or settings."""
         yield Line("filter", placeholder=t("runs.filter"))
-        yield Static("", id="nothing", markup=False)
+        yield Words("nothing")
         yield RunTable()
-        yield Static("", id="empty", markup=False)
+        yield Words("empty")
         with Horizontal(id="compare"):
             yield Chart("curves")
             yield Pane("settings", "help.settings")
@@ -253,7 +254,7 @@ class Runs(Page):
         self.refresh_bindings_of(bool(names))
         self.set_class(not self.glances, "-empty")
         if not self.glances:
-            self.query_one("#empty", Static).update(t("runs.empty", folder=self.ours.root))
+            self.query_one("#empty", Words).update(t("runs.empty", folder=self.ours.root))
 
     def say_nothing(self, names: list[str]) -> None:
         """Why no run passes the filter, where none does."""
@@ -262,7 +263,7 @@ class Runs(Page):
         if nothing:
             wrong = misfit(list(self.glances.values()), self.words)
             words = t("runs.misfit", word=wrong) if wrong else t("runs.nothing", words=self.words)
-            self.query_one("#nothing", Static).update(visible(words))
+            self.query_one("#nothing", Words).update(visible(words))
 
     def refresh_bindings_of(self, has_rows: bool) -> None:
         """Show the keys anew when the first row came or the last one went."""

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
 from mlx_gpt.errors import UserError
 from mlx_gpt.run import Record, Run, is_alive
@@ -28,6 +28,7 @@ from tui.widgets.dial_row import DialRow
 from tui.widgets.prompt import Prompt
 from tui.widgets.rivals import Choice, Rivals
 from tui.widgets.token_text import TokenText
+from tui.widgets.words import Words
 from tui.worker import Client, ask
 
 DRAW_SECONDS = 0.1
@@ -92,9 +93,9 @@ class Sample(Page):
 
     def body(self) -> ComposeResult:
         """Status, prompt, dials, samples, rivals."""
-        yield Static("", id="empty", markup=False)
+        yield Words("empty")
         with Vertical(id="talk"):
-            yield Static("", id="facts", markup=False)
+            yield Words("facts")
             yield Prompt("prompt")
             yield DialRow()
             with Vertical(id="speech"):
@@ -128,8 +129,8 @@ class Sample(Page):
         self.drawn_at = time.monotonic()
         self.refresh_bindings()
         self.offer_prompts()
-        self.query_one("#empty", Static).update(t("sample.empty"))
-        self.query_one("#facts", Static).update(visible(self.facts()))
+        self.query_one("#empty", Words).update(t("sample.empty"))
+        self.query_one("#facts", Words).update(visible(self.facts()))
         self.query_one(DialRow).show(self.settings, self.dial)
         self.query_one(TokenText).show(self.strands, self.active, self.cursor)
         self.query_one(Rivals).show(self.choice())

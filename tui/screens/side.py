@@ -8,7 +8,7 @@ from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.content import Content
 from textual.screen import Screen
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
 from mlx_gpt.errors import UserError
 from mlx_gpt.terminal import one_line, visible
@@ -30,6 +30,7 @@ from tui.views import Room
 from tui.widgets.chart import Chart
 from tui.widgets.pane import BAR, FRAME, Pane
 from tui.widgets.prompt import Prompt
+from tui.widgets.words import Words
 
 PROMPT = "Once upon a time"
 PARTS = ("samples", "attention", "curves", "settings")
@@ -96,7 +97,7 @@ class Side(Page):
 
     def body(self) -> ComposeResult:
         """What is compared, the line of the prompt, and the parts."""
-        yield Static("", id="facts", markup=False)
+        yield Words("facts")
         yield Prompt("edit")
         with Horizontal(id="samples"):
             for number in range(MOST):
@@ -197,7 +198,7 @@ class Side(Page):
             "settings": self.draw_settings,
         }
         told = "\n".join(one_line(facts[part]()) for part in self.shown())
-        self.query_one("#facts", Static).update(told)
+        self.query_one("#facts", Words).update(told)
 
     def column_title(self, number: int) -> str:
         """What stands above the column of a run."""

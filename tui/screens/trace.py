@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
 from mlx_gpt.errors import UserError
 from mlx_gpt.language import say
@@ -42,6 +42,7 @@ from tui.widgets.pane import Pane
 from tui.widgets.prompt import Answer, Prompt
 from tui.widgets.row_tree import Marks, RowTree, node_name
 from tui.widgets.view_pane import ViewPane
+from tui.widgets.words import Words
 
 PROMPT = "Once upon a time"
 VIEW_WORDS = {
@@ -120,10 +121,10 @@ class Trace(Page):
 
     def body(self) -> ComposeResult:
         """Facts, tokens, lines to write in, tree and panes."""
-        yield Static("", id="empty", markup=False)
+        yield Words("empty")
         with Vertical(id="inside"):
-            yield Static("", id="facts", markup=False)
-            yield Static("", id="pass", markup=False)
+            yield Words("facts")
+            yield Words("pass")
             yield Prompt("edit")
             yield Answer("answer")
             with Horizontal(id="bench"):
@@ -142,7 +143,7 @@ class Trace(Page):
     def retranslate(self) -> None:
         """Say it all again."""
         self.query_one("#edit", Prompt).placeholder = t("trace.prompt")
-        self.query_one("#empty", Static).update(t("trace.empty"))
+        self.query_one("#empty", Words).update(t("trace.empty"))
         self.draw()
 
     def tick(self) -> bool:
@@ -243,13 +244,13 @@ class Trace(Page):
         if not self.query("#view"):
             return  # the app is being closed
         trace, walk = self.inquiry.trace, self.walk
-        self.query_one("#facts", Static).update(visible(self.facts()))
+        self.query_one("#facts", Words).update(visible(self.facts()))
         self.lay_out()
         if trace is None or walk is None:
             self.draw_nothing()
             return
         shown = prompt_text(trace, self.views.place, self.inquiry.piece)
-        self.query_one("#pass", Static).update(shown)
+        self.query_one("#pass", Words).update(shown)
         self.query_one(RowTree).show(walk, Marks(self.inquiry.gaps, self.hidden()))
         self.draw_row(walk)
         if self.views.name != "row":
@@ -258,7 +259,7 @@ class Trace(Page):
     def draw_nothing(self) -> None:
         """What is there without a trace: why there is none, or that it is on its way."""
         words = Content(visible(self.fault or t("trace.wait")))
-        self.query_one("#pass", Static).update("")
+        self.query_one("#pass", Words).update("")
         self.query_one(RowTree).show(None, Marks({}, frozenset()))
         self.query_one("#row" if self.views.name == "row" else "#view", Pane).show("", words)
 

@@ -7,7 +7,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
-from textual.widgets import Static
 
 from mlx_gpt.errors import UserError
 from mlx_gpt.run import list_runs, send
@@ -29,6 +28,7 @@ from tui.story import answer_sentence, log_text, probe_text, surprise_text
 from tui.widgets.chart import Chart
 from tui.widgets.pane import Pane
 from tui.widgets.status import Status
+from tui.widgets.words import Words
 
 PANES = ("probes", "surprise", "log", "plan")
 UNCLIPPED = ("lr", "memory")
@@ -90,14 +90,14 @@ class Train(Page):
 
     def body(self) -> ComposeResult:
         """Status, charts, advice, panes."""
-        yield Static("", id="empty", markup=False)
+        yield Words("empty")
         yield Status()
         with Horizontal(id="charts"):
             yield Chart("main")
             with Vertical(id="side"):
                 for number in range(SIDE):
                     yield Chart(f"side{number}")
-        yield Static("", id="advice", markup=False)
+        yield Words("advice")
         with Horizontal(id="lower"):
             yield Pane("probes", "help.probes")
             yield Pane("surprise", "help.surprise")
@@ -120,7 +120,7 @@ class Train(Page):
         if feed is None:
             preparing = self.ours.preparing()
             advice = t("advice.preparing", stage=preparing) if preparing else t("train.empty")
-            self.query_one("#empty", Static).update(advice)
+            self.query_one("#empty", Words).update(advice)
             return False
         feed.poll()
         self.tell_answers(feed)
@@ -164,7 +164,7 @@ class Train(Page):
         self.advised = (advice, self.language)
         text = advice_text(advice, self.said_as(advice.action or ""))
         lines = 1 + (text.cell_length > self.size.width - 2)
-        self.query_one("#advice", Static).update(text, layout=lines != self.advice_lines)
+        self.query_one("#advice", Words).update(text, layout=lines != self.advice_lines)
         self.advice_lines = lines
 
     def draw_anew(self) -> None:

@@ -6,16 +6,16 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
-from textual.widgets import Static
 
 from tui.keymap import bind
+from tui.widgets.words import Words
 
 FRAME = 4  # the columns that a pane takes beside its text
 BAR = 1
 
 
 class Pane(VerticalScroll, inherit_bindings=False):
-    """Text under a title; touched only when the text changes."""
+    """Text under a title."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         bind("pane.up", "up", "scroll_up", show=False),
@@ -31,7 +31,7 @@ class Pane(VerticalScroll, inherit_bindings=False):
         self.at_end = at_end
         self.topic = topic
         self.shown = Content("")
-        self.text = Static("", markup=False)
+        self.text = Words()
 
     def compose(self) -> ComposeResult:
         """The text."""
@@ -50,7 +50,5 @@ class Pane(VerticalScroll, inherit_bindings=False):
         """Another text."""
         if self.border_title != title:
             self.border_title = Content(title)
-        if content.markup == self.shown.markup:
-            return
         self.shown = content
         self.text.update(content)
