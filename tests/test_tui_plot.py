@@ -21,6 +21,7 @@ from tui.plot import (
     draw,
     ema,
     nearest_index,
+    percentiles,
     short,
     ticks,
     view_of,
@@ -96,6 +97,13 @@ def test_steps_that_are_no_number_are_marked_on_the_axis():
     axis = text(falling(), Look()).split("\n")[-1]
     assert axis.count("✗") == 1
     assert abs(axis.index("✗") - (8 + 71 * 120 / 399)) <= 1
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 100, 1001])
+def test_percentiles_are_those_of_numpy(count: int):
+    values = np.random.default_rng(count).normal(size=count)
+    wanted = [0, 1, 33.3, 50, 97, 99, 100]
+    assert percentiles(values, wanted) == pytest.approx(np.percentile(values, wanted), rel=1e-12)
 
 
 def test_an_outlier_safe_range_says_how_many_it_hides():

@@ -13,6 +13,8 @@ from textual.color import Color
 from textual.content import Content
 from textual.style import Style
 
+from tui.plot import percentiles
+
 Mode = Literal["auto", "numbers", "tight", "blocks", "broad", "half", "signs"]
 MODES: tuple[Mode, ...] = ("auto", "numbers", "blocks", "half", "signs")
 LEVELS = 16
@@ -80,7 +82,7 @@ def levels_of(table: Table) -> np.ndarray:
     if table.shares:
         scaled = np.sqrt(np.clip(safe, 0, 1)) * LEVELS
     else:
-        largest = float(np.percentile(np.abs(safe[known]), 99)) if known.any() else 0.0
+        largest = float(percentiles(np.abs(safe[known]), [99])[0]) if known.any() else 0.0
         scaled = (np.clip(safe / (largest or 1.0), -1, 1) + 1) / 2 * LEVELS
     levels = np.where(known, np.rint(scaled).astype(int), UNKNOWN)
     return np.where(table.shares & (values == 0), NOTHING, levels)

@@ -165,11 +165,18 @@ def y_range(curves: Sequence[np.ndarray], robust: bool) -> tuple[float, float, i
         return 1.0, 10.0, 0
     if not robust:
         return min(float(c.min()) for c in curves), max(float(c.max()) for c in curves), 0
-    ends = [np.percentile(curve, ROBUST) for curve in curves]
+    ends = [percentiles(curve, ROBUST) for curve in curves]
     lowest = min(float(high) for _, high in ends)
     usual = [(low, high) for low, high in ends if not high > OUTLYING * lowest > 0]
     low, high = min(float(low) for low, _ in usual), max(float(high) for _, high in usual)
     return low, high, sum(int(((c < low) | (c > high)).sum()) for c in curves)
+
+
+def percentiles(values: np.ndarray, wanted: Sequence[float]) -> np.ndarray:
+    """Percentiles of values; NumPy's own function first imports 30 ms of masked arrays."""
+    ranks = np.array(wanted) / 100 * (len(values) - 1)
+    near = np.concatenate([np.floor(ranks), np.ceil(ranks)]).astype(int)
+    return np.interp(ranks, np.arange(len(values)), np.partition(values, near))
 
 
 def padded(y0: float, y1: float, log: bool) -> tuple[float, float]:
