@@ -169,7 +169,19 @@ def start_and_idle(root: Path) -> Iterator[Figure]:
         yield Figure("key to answer", terminal.wait_for("Keys"), 0.1, "s")
         terminal.press("\x1b")
         time.sleep(0.5)
+        yield from at_rest_on_pages(terminal)
         yield Figure("quit", terminal.quit(), 0.5, "s")
+
+
+def at_rest_on_pages(terminal: Terminal) -> Iterator[Figure]:
+    """The page that idles least; a trace is let run to its end first."""
+    shares = {}
+    for key in "23451":
+        terminal.press(key)
+        time.sleep(10 if key == "4" else 2)
+        shares[key] = terminal.used(8)
+    busiest = max(shares, key=lambda key: shares[key])
+    yield Figure(f"idle, page {busiest} of 5", shares[busiest], 0.01, "of a core")
 
 
 def following(root: Path, run: Run) -> Iterator[Figure]:
@@ -207,7 +219,7 @@ def long_run(root: Path) -> Iterator[Figure]:
 
 
 def keys(terminal: Terminal, name: str) -> Iterator[Figure]:
-    """The median answer to the slowest of some keys: help, another page, another curve."""
+    """The median answer to the slowest of some keys, help, pages, curves; and the slowest first."""
     times: dict[str, list[float]] = {}
     for _ in range(KEY_ROUNDS):
         for key, text in KEYS:
@@ -217,6 +229,8 @@ def keys(terminal: Terminal, name: str) -> Iterator[Figure]:
     medians = {key: statistics.median(found) for key, found in times.items()}
     slowest = max(medians, key=lambda key: medians[key])
     yield Figure(f"key, {name}: {slowest!r} of {len(KEYS)}", medians[slowest], 0.1, "s")
+    first = max(times, key=lambda key: times[key][0])
+    yield Figure(f"key, {name}: {first!r} for the first time", times[first][0], 0.1, "s")
 
 
 def busy(root: Path) -> Iterator[Figure]:

@@ -19,7 +19,7 @@ from mlx_gpt.errors import UserError
 from mlx_gpt.language import Language, say
 from mlx_gpt.run import Run, append, hold_lock, is_alive
 from mlx_gpt.terminal import STAGES
-from tui.app import MlxGptApp, all_bindings, goes_on
+from tui.app import PAGES_LATER, MlxGptApp, all_bindings, goes_on
 from tui.command import chosen
 from tui.feed import SLICE_BYTES
 from tui.i18n import t
@@ -28,6 +28,7 @@ from tui.page import Page
 from tui.screens.dialogs import Reading
 from tui.screens.help import WORDS, key_rows, part_rows, topics, word_rows
 from tui.screens.runs import Runs
+from tui.screens.trace import Trace
 from tui.widgets.topbar import TopBar
 
 ROOT = Path(__file__).parent.parent
@@ -51,6 +52,63 @@ async def test_digits_go_to_the_pages(tmp_path: Path):
         for number, name in enumerate(PAGES, 5):
             await pilot.press(f"f{number}")
             assert app.current_mode == name
+
+
+async def test_pages_built_ahead_rest_until_their_keys_are_pressed(tmp_path: Path):
+    app = MlxGptApp(tmp_path, run=made_run(tmp_path), ahead=True)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("1", "2")
+        built = {}
+        for mode in PAGES_LATER:
+            app._init_mode(mode)
+            built[mode] = app._screen_stacks[mode][-1]
+        await pilot.pause(0.1)
+        assert app.current_mode == "train"
+        assert isinstance(built["trace"], Trace)
+        assert built["trace"].is_mounted
+        assert built["trace"].tried is None
+        assert not app.insides
+        await pilot.press("T", "L")
+        for number, name in enumerate(PAGES, 1):
+            await pilot.press(str(number))
+            await pilot.pause()
+            assert app.screen is built[name]
+            assert t(f"page.{name}") in text_of(app.screen)
+            assert app.screen.styles.background == app.screen_stack[0].styles.background
+            assert not app.screen.styles.background.is_transparent
+            assert app.screen.styles.background.brightness > 0.5
+        say.language = "en"
+
+
+async def test_a_page_seen_again_needs_no_style_sheet_parsed(tmp_path: Path):
+    app = MlxGptApp(tmp_path, run=made_run(tmp_path))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("1", "5", "2")
+        parsed = app.stylesheet.rules
+        await pilot.press("1", "5", "2")
+        assert app.stylesheet.rules is parsed
+        await pilot.press("T")
+        assert app.stylesheet.rules is not parsed
+
+
+@pytest.mark.parametrize("empty", [True, False])
+async def test_a_page_at_rest_draws_nothing(tmp_path: Path, empty: bool):
+    app = MlxGptApp(tmp_path, run=None if empty else made_run(tmp_path))
+    async with app.run_test(size=(120, 40)) as pilot:
+        if not empty:
+            made_run(tmp_path, "other")
+            app.compare(app.runs())
+        for number in ("", *"12345"):
+            await pilot.press(*number)
+            await pilot.pause()
+            page = app.screen
+            assert isinstance(page, Page)
+            page.tick()
+            await pilot.pause()
+            page.tick()
+            parts = [page, *page.walk_children(Widget)]
+            assert [part for part in parts if part._repaint_required] == []
+            assert [part for part in parts if part._layout_required] == []
 
 
 async def test_a_click_on_a_name_goes_to_its_page(tmp_path: Path):
@@ -411,7 +469,7 @@ async def storm(root: Path, seed: int, keys: int) -> None:
     chance = random.Random(seed)
     run = made_run(root, "alive", steps=150, end=None)
     made_run(root, "done")
-    app = MlxGptApp(root, run=run)
+    app = MlxGptApp(root, run=run, ahead=seed % 4 < 2)
     with hold_lock(run):
         async with app.run_test(size=(100, 30)) as pilot:
             if seed % 2:

@@ -14,7 +14,7 @@ from mlx_gpt.commands.train import choose_config, sort_words
 from mlx_gpt.config import all_keys, load_preset, preset_names, settings_of
 from mlx_gpt.inventory import inventory, training_bytes
 from mlx_gpt.language import Language, say
-from mlx_gpt.run import Run, append
+from mlx_gpt.run import append
 from mlx_gpt.terminal import size
 from tui import draft as draft_module
 from tui.app import MlxGptApp
@@ -212,15 +212,15 @@ def test_the_vocabulary_counted_is_the_tokenizers():
 def test_the_pace_of_a_run_is_its_usual_one(tmp_path: Path):
     run = made_run(tmp_path, "a")
     append(run.metrics, step_record(201, tokens_per_second=3.0))
-    pace = pace_of(run)
+    pace = pace_of(run.path, 1)
     assert pace is not None
     per_second = tokens_per_step(config()) / step_seconds(config())
     assert pace.speed * per_second == pytest.approx(5100.5, abs=1)
     for impossible in (1e308, 1e-320, 10**400, math.inf):
         append(run.metrics, step_record(202, tokens_per_second=impossible))
-    assert pace_of(run) == pace
-    assert pace_of(Run(tmp_path / "none")) is None
-    assert pace_of(made_run(tmp_path, "young", steps=0)) is None
+    assert pace_of(run.path, 2) == pace
+    assert pace_of(tmp_path / "none", 0) is None
+    assert pace_of(made_run(tmp_path, "young", steps=0).path, 0) is None
 
 
 def test_only_runs_of_a_similar_size_tell_the_speed():

@@ -369,7 +369,7 @@ async def test_long_times_stand_apart_in_the_plan(tmp_path: Path):
 
 async def test_the_plan_takes_the_pace_of_other_runs_only(tmp_path: Path):
     run = made_run(tmp_path)
-    pace = pace_of(made_run(tmp_path, "other"))
+    pace = pace_of(made_run(tmp_path, "other").path, 0)
     assert pace is not None
     async with app_for(run).run_test(size=(160, 48)) as pilot:
         await pilot.press("v")

@@ -24,9 +24,11 @@ How it hangs together, for whoever adds a part:
 - Colours are variables of the theme; what they say is also said by a sign or a number.
 """
 
+import gc
 import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
@@ -53,7 +55,7 @@ from tui.feed import Feed, last_written
 from tui.i18n import KEYS, known, t
 from tui.keymap import bind, keymap_path, keymap_text, lies_at, read_keymap, write_keymap
 from tui.launch import Launch, at_root, demo_words, resume_words, shell
-from tui.page import TALL, WIDE, Page
+from tui.page import TALL, WIDE, Bare, Page
 from tui.plot import MARKS, Marks
 from tui.screens.dialogs import Ask
 from tui.tour import STATIONS, station_text
@@ -71,8 +73,9 @@ HEIGHTS = [(0, "-short"), (TALL, "-tall")]
 SOON_SECONDS = 0.005
 ABOUT_SECONDS = 0.005
 LOAD_SECONDS = 0.2
-# Pages in the order in which they are imported after the first paint.
-LATER = ("help", "sample", "trace", "new_run", "runs", "train", "side", "card")
+# In the order in which they are got ready after the first paint: screens, and pages by their mode.
+LATER = ("help", "card", "side")
+PAGES_LATER = ("sample", "trace", "runs", "new", "train")
 
 
 def runs_page() -> Screen[None]:
@@ -126,7 +129,7 @@ class MlxGptApp(App[None]):
     HORIZONTAL_BREAKPOINTS = WIDTHS
     VERTICAL_BREAKPOINTS = HEIGHTS
     MODES: ClassVar[dict[str, str | Callable[[], Screen[None]]]] = {
-        "start": Screen,  # empty, and gone before it is seen: where to begin is decided later
+        "start": Bare,  # empty, and gone before it is seen: where to begin is decided later
         "runs": runs_page,
         "train": train_page,
         "sample": sample_page,
@@ -160,6 +163,7 @@ class MlxGptApp(App[None]):
         model: str | None = None,
         demo: bool = False,
         awake: bool = False,
+        ahead: bool = False,
         choices: Path | None = None,
         language_is_given: bool = False,
         clock: Callable[[], float] = time.time,
@@ -167,7 +171,7 @@ class MlxGptApp(App[None]):
     ) -> None:
         super().__init__()
         self.root, self.clock = root, clock
-        self.later = list(LATER)
+        self.ahead = ahead  # whether pages are built before their keys are pressed
         self.faults: list[str] = []  # of the user's files
         self.keys: dict[str, str] = {}  # by binding, as the user has changed them
         KEYS.shown = self.key_of
@@ -200,11 +204,21 @@ class MlxGptApp(App[None]):
         else:
             self.switch_mode(self.start_page)
         self.set_interval(TICK_SECONDS, self.tick)
-        self.set_interval(LOAD_SECONDS, self.load_next, repeat=len(LATER) - 1)  # after the first
+        for place, make_ready in enumerate(self.to_make_ready(), 1):
+            self.set_timer(place * LOAD_SECONDS, make_ready)
 
-    def load_next(self) -> None:
-        """Import a page before its key is pressed, which is then answered sooner."""
-        import_module(f"tui.screens.{self.later.pop(0)}")
+    def to_make_ready(self) -> Iterator[Callable[[], object]]:
+        """What is done in the first seconds, so that keys are answered sooner afterwards."""
+        for mode in PAGES_LATER if self.ahead else ():
+            yield partial(self._init_mode, mode)
+        for name in LATER:
+            yield partial(import_module, f"tui.screens.{name}")
+        if self.ahead:
+            yield gc.freeze  # nothing of this goes before the app does
+
+    def delay_update(self, delay: float = SOON_SECONDS) -> None:
+        """Show another page sooner than Textual does, which hides half-built ones for 0.05 s."""
+        super().delay_update(min(delay, SOON_SECONDS))
 
     # What the user has chosen
 

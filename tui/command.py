@@ -1,6 +1,7 @@
 """`mlx-gpt tui`: the terminal app."""
 
 import argparse
+import gc
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -74,6 +75,7 @@ def run(args: argparse.Namespace) -> int:
         raise UserError("tui is for people and has no --json; scripts read mlx-gpt runs --json")
     if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
         raise UserError("tui needs a terminal; without one use mlx-gpt runs and mlx-gpt train")
+    gc.disable()  # what is imported stays for good: nothing to look for in it, now or later
     try:
         from tui.app import MlxGptApp, goes_on
         from tui.choices import choices_path
@@ -81,6 +83,9 @@ def run(args: argparse.Namespace) -> int:
         raise UserError(
             f"tui needs {error.name}, which is not installed; pip install {error.name}"
         ) from error
+    finally:
+        gc.freeze()
+        gc.enable()
 
     recorded = args.demo and args.name is None
     opened, model = (None, None) if recorded else chosen(args.name, args.out)
@@ -90,6 +95,7 @@ def run(args: argparse.Namespace) -> int:
         model=model,
         demo=args.demo,
         awake=not args.sleep,
+        ahead=True,
         choices=choices_path(),
         language_is_given=args.lang is not None or gives_language(sys.argv),
     )

@@ -3,6 +3,8 @@
 import dataclasses
 import statistics
 from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
 from typing import NamedTuple
 
 from mlx_gpt.config import Config, TrainConfig, build, read_toml
@@ -62,8 +64,10 @@ def is_compiled(train: TrainConfig, plain_seconds: float) -> bool:
     return train.compile == "on"
 
 
-def pace_of(run: Run) -> Pace | None:
-    """The usual pace of a run; None where it tells none."""
+@lru_cache(2 * SPEED_RUNS)
+def pace_of(folder: Path, written: float) -> Pace | None:
+    """The usual pace of a run that wrote last at this time; None where it tells none."""
+    run = Run(folder)
     lines, _ = Reader(run.metrics).lines(SLICE_BYTES)
     told = [number(record.get("tokens_per_second")) for record in parsed(lines)]
     rates = [rate for rate in told if SLOWEST < rate < FASTEST]
@@ -83,8 +87,9 @@ def token_flops(config: Config) -> float:
 
 def paces_of(runs: Iterable[Run]) -> list[Pace]:
     """The paces of the newest of some runs, as far as they tell any."""
-    newest = sorted(runs, key=last_written, reverse=True)[:SPEED_RUNS]
-    return [pace for run in newest if (pace := pace_of(run)) is not None]
+    newest = sorted(((last_written(run), run.path) for run in runs), reverse=True)[:SPEED_RUNS]
+    paces = (pace_of(folder, written) for written, folder in newest)
+    return [pace for pace in paces if pace is not None]
 
 
 def speed_for(config: Config, paces: Iterable[Pace]) -> float | None:

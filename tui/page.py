@@ -83,7 +83,16 @@ class TooSmall(Widget):
         return Content(t("app.too_small", width=width, height=height))
 
 
-class Page(Screen[None]):
+class Bare(Screen[None]):
+    """An empty screen that comes up without every style sheet being parsed once more."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        # Its parts are styled as they are built; Textual parses all sheets where this differs.
+        self._css_update_count = self.app._css_update_count
+
+
+class Page(Bare):
     """A screen of the app; subclasses give `NAME`, `topic`, `body` and what else they need."""
 
     NAME: ClassVar[str] = ""
@@ -153,7 +162,12 @@ class Page(Screen[None]):
         """Renew the words that widgets keep; what is drawn anew each time needs nothing."""
 
     def on_screen_resume(self) -> None:
-        """Come back to the top, perhaps after a change of language."""
+        """What is built ahead is told so too, though nobody sees it yet."""
+        if self.is_current:
+            self.come_back()
+
+    def come_back(self) -> None:
+        """Be on top, perhaps after a change of language."""
         if self.begun and self.language != say.language:
             self.say_again()
         self.ticked()

@@ -9,7 +9,7 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
 from textual.content import Content
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
 from mlx_gpt.config import SECTIONS, Config, all_keys, preset_names
 from mlx_gpt.errors import UserError
@@ -27,6 +27,7 @@ from tui.screens.files import Files
 from tui.setting import setting_card
 from tui.widgets.form import Form, Row
 from tui.widgets.line import Line
+from tui.widgets.words import Words
 
 DEFAULT_PRESET = "stories"
 LONG_SECONDS = 3600.0  # a run that takes longer is asked about before it starts
@@ -57,21 +58,21 @@ class NewRun(Page):
         """The form, what it costs, the line that is typed."""
         with Horizontal(id="plan"):
             yield Form()
-            yield Static("", id="cost", markup=False)
+            yield Words("cost")
         with Horizontal(id="line"):
-            yield Static("", id="setting", markup=False)
+            yield Words("setting")
             yield Line("edit")
-        yield Static("", id="about", markup=False)
+        yield Words("about")
 
     def on_mount(self) -> None:
         """The preset as it is."""
         self.renew()
         self.query_one(Form).focus()
 
-    def on_screen_resume(self) -> None:
+    def come_back(self) -> None:
         """Learn how fast the newest runs were here."""
         self.paces = paces_of(list_runs(self.ours.root))
-        super().on_screen_resume()
+        super().come_back()
         if self.begun:
             self.renew()
 
@@ -133,7 +134,7 @@ class NewRun(Page):
         """Parameters, memory and time."""
         cost = estimate(config, speed_for(with_vocabulary(config), self.paces))
         wide = self.app.size.width >= WIDE
-        self.query_one("#cost", Static).update(cost_text(cost, wide=wide))
+        self.query_one("#cost", Words).update(cost_text(cost, wide=wide))
 
     def say_about(self) -> None:
         """The full text of the row under the cursor: its fault, or its meaning and choices."""
@@ -142,7 +143,7 @@ class NewRun(Page):
         words = visible(fault) if fault else f"{row.key}: {row.note}"
         if choices := choices_of(row.key):
             words = f"{words}\n{' · '.join(choices)}"
-        self.query_one("#about", Static).update(Content(words))
+        self.query_one("#about", Words).update(Content(words))
 
     def tick(self) -> bool:
         """The line below follows the cursor."""
@@ -171,7 +172,7 @@ class NewRun(Page):
             self.turn(key, 1)
         elif key:
             self.editing = key
-            self.query_one("#setting", Static).update(key)
+            self.query_one("#setting", Words).update(key)
             line = self.query_one("#edit", Line)
             self.before = self.draft.name if key == "name" else self.draft.text(key)
             line.value = self.before

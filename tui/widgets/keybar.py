@@ -35,24 +35,39 @@ class KeyBar(Widget):
 
     COMPONENT_CLASSES: ClassVar[set[str]] = {"keybar--key"}
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.entries: list[Entry] = []
+        self.pinned: list[Entry] = []  # at the right end
+
     def on_mount(self) -> None:
         """Follow the bindings as the focus moves."""
         self.screen.bindings_updated_signal.subscribe(self, self.changed)
+        self.changed(self.screen)
 
     def changed(self, screen: Screen[object]) -> None:
-        """Other keys act now."""
-        if screen is self.screen:
+        """Other keys act now, or the same ones still."""
+        if screen is not self.screen:
+            return
+        shown = [
+            active
+            for active in screen.active_bindings.values()
+            if active.binding.show and active.enabled
+        ]
+        before = self.entries, self.pinned
+        pinned = [active for active in shown if active.binding.id in PINNED]
+        self.pinned = self.entries_of(pinned)
+        self.entries = self.entries_of([active for active in shown if active not in pinned])
+        if (self.entries, self.pinned) != before:
             self.refresh(layout=True)
 
-    def entries(self, *, pinned: bool) -> list[Entry]:
-        """The places in order: those at the right end, or all others."""
+    def entries_of(self, bindings: list[ActiveBinding]) -> list[Entry]:
+        """The places of these bindings in order."""
         keys: dict[str, list[str]] = {}
         actions: dict[str, str] = {}
         done: set[str] = set()
-        for active in as_declared(self.screen.active_bindings.values()):
+        for active in as_declared(bindings):
             binding = active.binding
-            if not (binding.show and active.enabled) or (binding.id in PINNED) != pinned:
-                continue
             if binding.action not in done:
                 done.add(binding.action)
                 keys.setdefault(binding.description, []).append(self.app.get_key_display(binding))
@@ -62,10 +77,10 @@ class KeyBar(Widget):
     def rows(self, width: int) -> list[list[Entry]]:
         """The places broken into lines; what does not fit is found under help."""
         most = 3 if self.app.size.height >= 34 else 2
-        end = sum(entry.width for entry in self.entries(pinned=True))
+        end = sum(entry.width for entry in self.pinned)
         lines: list[list[Entry]] = [[]]
         left = width
-        for entry in self.entries(pinned=False):
+        for entry in self.entries:
             if len(lines) < most and lines[-1] and entry.width > left:
                 lines.append([])
                 left = width
@@ -84,7 +99,7 @@ class KeyBar(Widget):
         """The lines."""
         key_style = self.get_visual_style("keybar--key", partial=True)
         lines = [self.line(row, key_style) for row in self.rows(self.size.width)]
-        end = self.line(self.entries(pinned=True), key_style)
+        end = self.line(self.pinned, key_style)
         gap = " " * max(self.size.width - lines[-1].cell_length - end.cell_length, 0)
         return Content("\n").join([*lines[:-1], Content.assemble(lines[-1], gap, end)])
 
