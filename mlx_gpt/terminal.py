@@ -1,5 +1,6 @@
 """What the command line writes: notes and progress on stderr, results on stdout."""
 
+import itertools
 import json
 import os
 import sys
@@ -98,6 +99,14 @@ def width_of(text: str) -> int:
     """The columns that a text takes: letters of East Asia take two, combining marks none."""
     wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
     return len(text) + wide - sum(unicodedata.category(each) in ("Mn", "Me") for each in text)
+
+
+def cropped(text: str, width: int) -> str:
+    """A text of at most so many columns; one that is cut ends in an ellipsis."""
+    if width_of(text) <= width:
+        return text
+    kept = sum(end < width for end in itertools.accumulate(map(width_of, text)))
+    return text[:kept] + "…"
 
 
 def duration(seconds: float) -> str:

@@ -6,7 +6,7 @@ import unicodedata
 import pytest
 
 from mlx_gpt.language import Language, say
-from mlx_gpt.terminal import Progress, duration, table, visible
+from mlx_gpt.terminal import Progress, cropped, duration, table, visible
 
 ACTING = {"Cc", "Cf", "Zl", "Zp"}
 
@@ -62,6 +62,24 @@ def test_a_program_reads_the_same_stages_in_every_language(
 )
 def test_a_duration_is_said_in_its_two_largest_units(seconds: float, said: str):
     assert duration(seconds) == said
+
+
+@pytest.mark.parametrize(
+    ("text", "width", "cut"),
+    [
+        ("plain", 5, "plain"),
+        ("plain", 4, "pla…"),
+        ("日本語", 6, "日本語"),
+        ("日本語", 5, "日本…"),
+        ("日本語", 4, "日…"),
+        ("e\u0301a", 2, "e\u0301a"),
+        ("e\u0301aa", 2, "e\u0301…"),
+        ("a", 0, "…"),
+        ("", 0, ""),
+    ],
+)
+def test_a_text_is_cut_by_columns(text: str, width: int, cut: str):
+    assert cropped(text, width) == cut
 
 
 def test_columns_line_up_whatever_the_width_of_their_letters():

@@ -20,7 +20,7 @@ from test_tracer import VALIDATOR, golden_trace
 from mlx_gpt.commands import trace_table, trace_views
 from mlx_gpt.commands.models import find_model
 from mlx_gpt.commands.trace_html import page, picture
-from mlx_gpt.insights import account, light_cone
+from mlx_gpt.insights import Reach, account, light_cone
 from mlx_gpt.language import say
 from mlx_gpt.run import Run
 from mlx_gpt.tracefile import from_json, load
@@ -133,6 +133,14 @@ def test_long_texts_show_the_end_of_a_map() -> None:
     assert max(map(len, lines)) <= 40
     assert lines[-1].split()[0] == "49"
     assert lines.index("    head 2") > 36 * 2
+
+
+def test_wide_letters_take_two_columns_beside_a_map() -> None:
+    names = ["日本語", "a", "日本日本日本日"]
+    lines = trace_views.maps(np.tril(np.ones((1, 3, 3))), names, 60)[1:]
+    assert lines == ["      日本語  █··", "           a  ██·", " 日本日本日…  ███"]
+    cone = trace_views.cone([Reach("tok", (0.0, 1.0, 1.0))], names, 60).split("\n")
+    assert cone[:2] == ["row  ▯a▯", "tok  ·██"]
 
 
 def test_the_light_cone_and_the_account_are_those_of_the_library(run: Run, capsys) -> None:

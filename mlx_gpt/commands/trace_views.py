@@ -7,7 +7,7 @@ import numpy as np
 from mlx_gpt.commands.trace_table import BLOCKS, short, tick
 from mlx_gpt.insights import Account, Reach
 from mlx_gpt.language import say
-from mlx_gpt.terminal import visible
+from mlx_gpt.terminal import cropped, visible, width_of
 from mlx_gpt.traces import Gap, Trace
 
 SHADES = "·░▒▓█"
@@ -28,7 +28,7 @@ def lens(trace: Trace, words: Words, width: int) -> str:
     ]
     for name, item in zip(names, trace.lens, strict=True):
         guesses = "  ".join(f"{words(guess.id)} {guess.p:.1%}" for guess in item.top)
-        lines.append(f"{name.ljust(pad)}  {short(item.norm):>8}  {guesses}"[:width])
+        lines.append(cropped(f"{name.ljust(pad)}  {short(item.norm):>8}  {guesses}", width))
     return "\n".join(lines)
 
 
@@ -45,7 +45,7 @@ def attention(trace: Trace, tokens: Sequence[str], width: int) -> str:
 
 def maps(heads: np.ndarray, tokens: Sequence[str], width: int) -> list[str]:
     """The maps of one block, as many beside each other as fit; of long texts the end is shown."""
-    label = min(max(map(len, tokens)), 12)
+    label = min(max(map(width_of, tokens)), 12)
     room = width - label - 2
     shown = heads[:, -room:, -room:]
     side = shown.shape[-1]
@@ -58,7 +58,9 @@ def maps(heads: np.ndarray, tokens: Sequence[str], width: int) -> list[str]:
         lines.append(f"{' ' * label}  {'  '.join(titles)}".rstrip())
         for i, name in enumerate(rows):
             cells = ["".join(map(shade, head[i])).ljust(max(side, 7)) for head in group]
-            lines.append(f"{name[:label].rjust(label)}  {'  '.join(cells)}".rstrip())
+            token = cropped(name, label)
+            pad = " " * (label - width_of(token))
+            lines.append(f"{pad}{token}  {'  '.join(cells)}".rstrip())
     return lines
 
 
@@ -72,7 +74,7 @@ def cone(reaches: Sequence[Reach], tokens: Sequence[str], width: int) -> str:
     pad = max(len(reach.name) for reach in reaches)
     room = width - pad - 2
     first = max(len(tokens) - room, 0)
-    head = "".join(token[:1] for token in tokens[first:])
+    head = "".join(token[0] if width_of(token[:1]) == 1 else "▯" for token in tokens[first:])
     lines = [f"{say('row', 'fila').ljust(pad)}  {head}"]
     for reach in reaches:
         cells = "".join(height(change) for change in reach.changes[first:])
@@ -135,4 +137,4 @@ def gaps(found: Sequence[Gap]) -> str:
 def prompt(tokens: Sequence[str], source: str, width: int) -> str:
     """The model and the tokens that go in."""
     line = f"{source}: {len(tokens)} tokens  {' '.join(tokens)}"
-    return line if len(line) <= width else line[: width - 1] + "…"
+    return cropped(line, width)
