@@ -200,6 +200,29 @@ async def test_the_palette_finds_commands_and_runs(tmp_path: Path):
         assert "learning rate" in text_of(app.screen)
 
 
+async def test_the_palette_offers_a_command_once(tmp_path: Path):
+    app = MlxGptApp(tmp_path, run=made_run(tmp_path))
+    async with app.run_test(size=(100, 40)):
+        titles = [command.title for command in app.get_system_commands(app.screen)]
+        assert sum("help" in title for title in titles) == 1
+        tips = [command.help for command in app.get_system_commands(app.screen)]
+        assert [tip for tip in tips if tips.count(tip) > 1] == []
+
+
+async def test_the_top_bar_names_the_model_that_is_talked_to(tmp_path: Path):
+    app = MlxGptApp(tmp_path, run=made_run(tmp_path), model="models/[b]mine")
+    async with app.run_test(size=(100, 40)) as pilot:
+        for key, said in (
+            ("2", "stories ✓"),
+            ("3", "[b]mine"),
+            ("4", "[b]mine"),
+            ("1", "stories ✓"),
+        ):
+            await pilot.press(key)
+            await pilot.pause()
+            assert text_of(app.screen).split("\n")[0].endswith(f" {said}")
+
+
 @pytest.mark.parametrize("size", [(79, 24), (80, 23), (20, 5), (1, 1)])
 async def test_a_terminal_too_small_gets_one_sentence(tmp_path: Path, size: tuple[int, int]):
     app = MlxGptApp(tmp_path, run=made_run(tmp_path))

@@ -334,6 +334,22 @@ async def test_escape_ends_the_tour_and_then_is_the_pages_own_key(
         assert page.look.cursor is None
 
 
+async def test_a_station_is_covered_by_no_note_and_its_end_shows_the_keys_of_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(say, "language", "en")
+    app = MlxGptApp(tmp_path, demo=True)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("t", "4", "z")
+        await pilot.pause()
+        app.notify("a note")
+        await pilot.press("escape")
+        await pilot.pause()
+        assert app.station is None
+        assert list(app._notifications) == []
+        assert "esc end quiz" in text_of(app.screen)
+
+
 async def test_the_demo_is_among_the_runs_and_cannot_be_changed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

@@ -57,9 +57,9 @@ class Tmux:
         """Wait until the terminal shows a text."""
         self.wait(lambda: text in self.shown(), text)
 
-    def open_app(self, options: str = "") -> None:
+    def open_app(self, options: str = "", name: str = "") -> None:
         """Start the app from the shell."""
-        self.press(f"{sys.executable} -m tui.cli {options} tui", "Enter")
+        self.press(f"{sys.executable} -m tui.cli {options} tui {name}", "Enter")
 
     def leave_app(self, shown: str) -> None:
         """Back to an empty shell from an app that shows a text."""
@@ -123,6 +123,16 @@ def test_the_whole_story(tmux: Tmux):
     tmux.wait_for("● running")
     tmux.press("X")
     tmux.wait_for("■ stopped")
+    tmux.press("q")
+    tmux.wait(lambda: "1 Runs" not in tmux.shown(), "the end of the app")
+
+
+def test_a_model_that_is_named_is_there_to_talk_to(tmux: Tmux):
+    tmux.open_app(name="small")
+    tmux.wait_for("a prompt; ⏎ samples")
+    top = tmux.shown().split("\n")[0]
+    assert top.startswith(" mlx-gpt  1 Runs")
+    assert top.endswith(" small")
     tmux.press("q")
     tmux.wait(lambda: "1 Runs" not in tmux.shown(), "the end of the app")
 

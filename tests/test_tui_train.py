@@ -640,11 +640,18 @@ async def test_a_vanished_folder_is_said(tmp_path: Path):
     async with app_for(run).run_test() as pilot:
         page = page_of(pilot)
         shutil.rmtree(run.path)
-        page.tick()
+        assert "R resume" in text_of(page)
+        page.ours.tick()
+        await pilot.pause()
         assert "gone" in advice(page)
+        shown = text_of(page)
+        assert "∅ folder gone" in shown
+        assert "finished" not in shown.split("\n")[1]
+        assert shown.split("\n")[0].endswith(f"{run.name} ∅")
+        assert "R resume" not in shown
         await pilot.press("p", "left", "L", "R", "escape")
-        notes = [note.message for note in page.app._notifications]
-        assert notes[-1] == "La carpeta de esta ejecución ha desaparecido."
+        await pilot.pause()
+        assert "∅ sin carpeta" in text_of(page)
 
 
 async def test_the_language_changes_while_it_runs(tmp_path: Path):

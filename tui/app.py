@@ -349,12 +349,14 @@ class MlxGptApp(App[None]):
         self.switch_mode("side")
 
     def about(self) -> str:
-        """What the top bar says: a training on its way, else the run in hand and its state."""
+        """What the top bar says: a training on its way, else the model or the run in hand."""
         if self.launches:
             return self.preparing()
-        if self.run_in_hand is None:
-            return ""
-        return f"{self.run_in_hand.name} {STATE_MARKS[self.feed(self.run_in_hand).state]}"
+        talks = self.current_mode in ("sample", "trace")
+        if self.model is not None and (talks or self.run_in_hand is None):
+            return Path(self.model).name
+        feed = self.current
+        return f"{feed.run.name} {STATE_MARKS[feed.condition]}" if feed else ""
 
     def page_on_top(self) -> Page | None:
         """The page that is seen, perhaps under a dialog."""
@@ -472,13 +474,15 @@ class MlxGptApp(App[None]):
             self.go_to_station(self.station + 1)
 
     def go_to_station(self, station: int | None) -> None:
-        """Show a station on its page; without one the tour ends."""
+        """Show a station on its page, with no note over it; without one the tour ends."""
         self.station = station
+        self.clear_notifications()
         if station is not None:
             self.switch_mode(STATIONS[station])
         page = self.page_on_top()
         if page is not None:
             self.tell_about(page)
+            page.refresh_bindings()
 
     def action_end_tour(self) -> None:
         """Leave the guided tour."""
@@ -638,9 +642,11 @@ class MlxGptApp(App[None]):
 
     def get_system_commands(self, screen: Screen[ReturnType]) -> Iterator[SystemCommand]:
         """Everything the keys do, by name; the runs; the theme and the screenshot."""
+        offered = {"app.palette"}
         for active in screen.active_bindings.values():
             binding = active.binding
-            if binding.id and binding.tooltip and binding.action != "command_palette":
+            if binding.id and binding.tooltip and binding.id not in offered:
+                offered.add(binding.id)
                 yield SystemCommand(
                     f"{binding.description} ({self.get_key_display(binding)})",
                     binding.tooltip,

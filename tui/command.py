@@ -99,6 +99,8 @@ def run(args: argparse.Namespace) -> int:
         choices=choices_path(),
         language_is_given=args.lang is not None or gives_language(sys.argv),
     )
+    if args.name and model:
+        app.start_page = "sample"
     app.run()
     if sentence := goes_on(app):
         note(visible(sentence))

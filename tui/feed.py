@@ -222,6 +222,11 @@ class Feed:
         """Whether the run folder has vanished."""
         return not self.run.config_toml.exists()
 
+    @property
+    def condition(self) -> str:
+        """The state as it is shown, which is `gone` with the folder."""
+        return "gone" if self.gone else self.state
+
     def poll(self, seconds: float = SLICE_SECONDS) -> bool:
         """Read what is new, for so long at most; whether anything was."""
         before, until = self.revision + self.curve_revision, time.monotonic() + seconds

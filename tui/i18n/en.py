@@ -109,6 +109,7 @@ EN = {
     "state.stopped": "stopped",
     "state.interrupted": "interrupted",
     "state.diverged": "diverged",
+    "state.gone": "folder gone",
     "column.mark": "",
     "column.name": "name",
     "column.state": "state",

@@ -108,6 +108,7 @@ ES = {
     "state.stopped": "detenida",
     "state.interrupted": "cortada",
     "state.diverged": "divergió",
+    "state.gone": "sin carpeta",
     "column.mark": "",
     "column.name": "nombre",
     "column.state": "estado",

@@ -412,9 +412,7 @@ class Train(Page):
     def action_resume(self) -> None:
         """Go on with a run whose trainer is gone."""
         feed = self.ours.current
-        if feed is not None and feed.gone:
-            self.refuse(t("advice.gone"))
-        elif feed is not None:
+        if feed is not None:
             self.ours.resume(feed.run)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -429,7 +427,7 @@ class Train(Page):
             "tell_trainer": alive and not self.ours.replaying,
             "ask_sample": alive and not self.ours.replaying,
             "eco": alive and not self.ours.replaying,
-            "resume": self.ours.replaying or (feed is not None and not alive),
+            "resume": self.ours.replaying or (feed is not None and not (alive or feed.gone)),
             "pane": len(self.shown_panes()) < len(PANES),
         }
         return acts.get(action, True) or None

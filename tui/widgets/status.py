@@ -7,27 +7,28 @@ from typing import NamedTuple
 from textual.content import Content
 from textual.widget import Widget
 
-from mlx_gpt.run import State
 from mlx_gpt.terminal import duration
 from tui.feed import Feed, whole
 from tui.i18n import t
 from tui.plot import number, short
 
-MARKS: dict[State, str] = {
+MARKS: dict[str, str] = {  # by `Feed.condition`
     "running": "●",
     "paused": "‖",
     "finished": "✓",
     "stopped": "■",
     "interrupted": "○",
     "diverged": "✗",
+    "gone": "∅",
 }
-STATE_STYLES: dict[State, str] = {
+STATE_STYLES: dict[str, str] = {
     "running": "$text-success",
     "paused": "$text-warning",
     "finished": "$text-primary",
     "stopped": "$text-primary",
     "interrupted": "$text-warning",
     "diverged": "$text-error",
+    "gone": "$text-error",
 }
 
 GAP = "  "
@@ -91,7 +92,7 @@ class Status(Widget):
 
 def progress(feed: Feed) -> list[Part]:
     """State, step, share, time left and speed."""
-    state = feed.state
+    state = feed.condition
     style = f"bold {STATE_STYLES[state]}"
     parts = [Part(f"{MARKS[state]} {t(f'state.{state}')}", style=style)]
     parts.append(Part(f"{feed.step}/{feed.total or '?'}"))
