@@ -1,6 +1,7 @@
 """What every test needs before MLX is imported."""
 
 import asyncio
+import gc
 import inspect
 import os
 import signal
@@ -36,3 +37,14 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     names = inspect.signature(pyfuncitem.function).parameters
     asyncio.run(pyfuncitem.function(**{name: pyfuncitem.funcargs[name] for name in names}))
     return True
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than there are cores, for the tests of the app often wait."""
+    return (os.cpu_count() or 1) + 1
+
+
+def pytest_collection_finish() -> None:
+    """Let no collection of garbage look through modules and tests, which stay until the end."""
+    gc.collect()
+    gc.freeze()
