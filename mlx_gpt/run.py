@@ -101,11 +101,15 @@ def parsed(lines: Sequence[bytes]) -> list[Record]:
 
 
 def whole_lines(path: Path) -> list[bytes]:
-    """The finished lines of a file; none when there is no file."""
+    """The finished lines of a file; none when there is no file, UserError when none can be read."""
     try:
+        if path.is_fifo():
+            raise UserError(f"cannot read {path}: it is a pipe")
         return path.read_bytes().split(b"\n")[:-1]
     except FileNotFoundError:
         return []
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror}") from error
 
 
 def mentions(line: bytes, kinds: Sequence[str]) -> bool:

@@ -23,7 +23,8 @@ the last one is {"id": 7, "done": true}. What cannot be answered gets {"error": 
 A pass is prompt or ids, perhaps with a break ("mask_none") and edits: a list of {"row", "how"
 ("zero", "scale", "shift"), "by", "axis", "at"}, where axis and at choose a part of the row, such
 as one head. Arrays are {"shape", "dtype", "data"}: base64 of the little-endian numbers.
-What is for readers comes in English and Spanish ("en", "es"); faults are English.
+A request may name its "language" ("en", "es"), in which notes, sources and what is refused to a
+reader are worded; labs and breaks come in both, and faults of the protocol are English.
 
 One thread, the main one, uses MLX; another reads stdin, and ends the process when that closes.
 """
@@ -55,6 +56,7 @@ from mlx_gpt.inventory import inventory
 from mlx_gpt.labs.breaks import BREAKS, find_break
 from mlx_gpt.labs.subject import Subject, arrays
 from mlx_gpt.labs.table import LABS, Outcome, default_subjects, examine, noticed_by
+from mlx_gpt.language import say
 from mlx_gpt.model import GPT
 from mlx_gpt.run import Record
 from mlx_gpt.sampling import Clock, Token, generate
@@ -209,6 +211,7 @@ class Worker:
             "breaks": self.breaks,
             "check": self.check,
         }
+        say.language = "es" if request["language"] == "es" else "en"
         do = request.text("do", "") or ""
         if do not in ways:
             raise UserError(f"do = {shown(do)}: there are {', '.join(ways)} and cancel")
@@ -317,7 +320,12 @@ class Worker:
             needs = " and ".join(
                 f"model.{key}={shown(each)}" for key, each in mistake.needs.items()
             )
-            raise UserError(f"this model cannot have the break {given.broken}: it needs {needs}")
+            raise UserError(
+                say(
+                    f"this model cannot have the break {given.broken}: it needs {needs}",
+                    f"este modelo no puede tener el error {given.broken}: necesita {needs}",
+                )
+            )
         if given.broken not in self.broken:
             subject = Subject(model.config.model, mistake.parts, weights=arrays(model.gpt))
             self.broken[given.broken] = subject.model
@@ -431,7 +439,12 @@ class Worker:
         """The gradient of the pass's own loss by every weight: how long it is."""
         given = self.given(request)
         if len(given.ids) < 2:
-            raise UserError("a gradient needs a prompt of two tokens or more: the loss is of these")
+            raise UserError(
+                say(
+                    "a gradient needs a prompt of two tokens or more: the loss is of these",
+                    "un gradiente pide un texto de dos tokens o más: la pérdida es de ellos",
+                )
+            )
         edits = {name: edit_of(*rest) for name, *rest in given.edits}
         loss, found = slopes(self.gpt(given), given.ids, given.ids[1:], edits=edits)
         parts = [
@@ -625,7 +638,8 @@ def answers(worker: Worker, request: Request, *, cancelled: bool) -> Iterator[Re
         yield {"error": str(error)}
     except Exception as error:  # the app goes on; the fault is shown there and told here
         traceback.print_exc()
-        yield {"error": f"the worker failed: {type(error).__name__}: {error}"}
+        failed = say("the worker failed", "el proceso del modelo falló")
+        yield {"error": f"{failed}: {type(error).__name__}: {error}"}
     yield {"done": True}
 
 

@@ -287,7 +287,10 @@ def test_a_run_that_cannot_be_read_does_not_hide_the_others(
     assert main(["runs"]) == 0
     told = capsys.readouterr()
     assert "stories-2  interrupted" in told.out
-    assert f"! stories is left out; {metrics.relative_to(root.parent)}: Is a directory" in told.err
+    assert (
+        f"! stories is left out; cannot read {metrics.relative_to(root.parent)}: Is a directory"
+        in told.err
+    )
 
 
 def test_a_name_with_a_line_break_stays_on_its_line(

@@ -1,8 +1,11 @@
 """What holds on every page: keys, help, palette, sizes, themes, leaving."""
 
+import asyncio
 import json
 import os
 import random
+import shlex
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -78,6 +81,94 @@ async def test_pages_built_ahead_rest_until_their_keys_are_pressed(tmp_path: Pat
             assert not app.screen.styles.background.is_transparent
             assert app.screen.styles.background.brightness > 0.5
         say.language = "en"
+
+
+@pytest.mark.parametrize("mode", [*PAGES_LATER, "side"])
+@pytest.mark.parametrize("turns", range(4))
+async def test_the_app_ends_while_a_page_is_built(tmp_path: Path, mode: str, turns: int):
+    app = MlxGptApp(tmp_path, run=made_run(tmp_path))
+    async with app.run_test() as pilot:
+        await pilot.pause()
+        app._init_mode(mode)
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        app.exit()
+    assert app.return_code == 0
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+async def test_a_signal_ends_the_app_in_order(tmp_path: Path, number: signal.Signals):
+    app = MlxGptApp(tmp_path, demo=True)
+    async with app.run_test() as pilot:
+        assert app.replay is not None
+        folder = app.replay.run.path
+        os.kill(os.getpid(), number)
+        await pilot.pause(0.1)
+    assert app.return_code == 128 + number
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize("number", "12345")
+async def test_the_focus_comes_back_after_a_size_that_is_too_small(tmp_path: Path, number: str):
+    app = MlxGptApp(tmp_path, run=made_run(tmp_path))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await pilot.press(number)
+        await pilot.pause()
+        before = app.focused
+        assert before is not None
+        await pilot.resize_terminal(40, 10)
+        await pilot.pause(0.1)
+        await pilot.resize_terminal(41, 10)
+        await pilot.pause(0.1)
+        await pilot.resize_terminal(100, 30)
+        await pilot.pause(0.1)
+        assert app.focused is before
+
+
+@pytest.mark.parametrize("name", ["-rf", "a\tb", "漢" * 80])
+async def test_a_folder_whose_name_no_run_could_have_is_trained_again_under_another(
+    tmp_path: Path, name: str
+):
+    run = made_run(tmp_path, name)
+    app = MlxGptApp(tmp_path, run=run)
+    async with app.run_test() as pilot:
+        await pilot.press("y")
+        words = shlex.split(app.clipboard)
+    assert words == ["mlx-gpt", "train", str(run.config_toml), "--out", str(tmp_path)]
+
+
+@pytest.mark.parametrize("key", "34")
+async def test_events_that_cannot_be_read_are_said(tmp_path: Path, key: str):
+    run = made_run(tmp_path)
+    run.events.unlink()
+    run.events.mkdir()
+    app = MlxGptApp(tmp_path, run=run)
+    async with app.run_test(size=(200, 40)) as pilot:
+        await pilot.press(key, *"g" * (key == "3"))
+        await pilot.pause(0.3)
+        said = [text_of(app.screen), *(note.message for note in app._notifications)]
+        assert any("events.jsonl: Is a directory" in each for each in said)
+
+
+async def test_why_there_is_no_trace_is_said_in_the_language_of_the_moment(tmp_path: Path):
+    app = MlxGptApp(tmp_path, run=made_run(tmp_path))
+    async with app.run_test(size=(200, 40)) as pilot:
+        await pilot.press("4")
+        await pilot.pause(0.1)
+        assert "stories ended before its first checkpoint" in text_of(app.screen)
+        await pilot.press("L")
+        await pilot.pause(0.5)
+        assert "stories terminó antes de su primer checkpoint" in text_of(app.screen)
+
+
+async def test_probe_prompts_that_are_none_are_passed_over(tmp_path: Path):
+    run = made_run(tmp_path)
+    run.config_toml.write_text("[train]\nprobe_prompts = 3\n")
+    app = MlxGptApp(tmp_path, run=run)
+    async with app.run_test() as pilot:
+        await pilot.press("4")
+        await pilot.pause()
+        assert app.current_mode == "trace"
 
 
 async def test_a_page_seen_again_needs_no_style_sheet_parsed(tmp_path: Path):

@@ -60,10 +60,20 @@ def test_a_run_that_was_stopped_met_no_accident(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
-    ("rate", "third"), [(1e-3, "0.00033"), (1e3, "330"), (3.0, "1"), (2e-4, "6.7e-05")]
+    ("rate", "schedule", "third"),
+    [
+        (1e-3, "cosine", "0.00033"),
+        (1e3, "cosine", "0.001"),
+        (3.0, "cosine", "0.001"),
+        (2e-4, "cosine", "0.0001"),  # the rate at its end
+        (2e-4, "constant", "6.7e-05"),
+    ],
 )
-def test_a_lower_rate_is_told_as_one_types_it(tmp_path: Path, rate: float, third: str):
-    run = made_run(tmp_path, steps=20, end="diverged", settings=config(lr=rate))
+def test_a_lower_rate_is_a_sane_one_as_one_types_it(
+    tmp_path: Path, rate: float, schedule: str, third: str
+):
+    settings = config(lr=rate, schedule=schedule)
+    run = made_run(tmp_path, steps=20, end="diverged", settings=settings)
     assert advice(run).values["lr"] == third
 
 
@@ -76,7 +86,21 @@ def test_a_run_much_slower_than_usual_is_named(tmp_path: Path, share: float, key
     said = living(run)
     assert said.key == key
     append(run.events, {"kind": "paused", "step": 150})
+    assert living(run).key == "paused"
+
+
+def test_a_paused_run_does_not_learn(tmp_path: Path):
+    run = made_run(tmp_path, steps=100, end=None)
+    append(run.events, {"kind": "paused", "step": 100})
+    said = living(run)
+    assert (said.key, said.action, said.values) == (
+        "paused",
+        "train.pause",
+        {"step": 100, "total": 200},
+    )
+    append(run.events, {"kind": "resumed", "step": 100})
     assert living(run).key == "learning"
+    assert advice(run).key == "interrupted"
 
 
 def test_eco_is_no_reason_to_speak_of_heat(tmp_path: Path):

@@ -1,5 +1,6 @@
 """Every key can be changed, and a mistake in the file is named."""
 
+import os
 import re
 from pathlib import Path
 
@@ -8,7 +9,11 @@ from made_runs import made_run, text_of
 
 from mlx_gpt.errors import UserError
 from mlx_gpt.language import say
+from mlx_gpt.run import read
 from tui.app import MlxGptApp, all_bindings
+from tui.choices import Choices, read_choices, write_choices
+from tui.feed import Reader
+from tui.history import read_prompts
 from tui.i18n import t
 from tui.keymap import is_key, keymap_path, keymap_text, read_keymap, write_keymap
 from tui.screens.train import Train
@@ -102,6 +107,28 @@ def test_a_mistake_in_the_file_is_named(path: Path, line: str, words: str):
 def test_a_key_that_there_is_may_be_chosen(path: Path, keys: str):
     path.write_text(f'"trace.into" = "{keys}"')
     assert read_keymap(path, {"trace": all_bindings()["trace"]}) == {"trace.into": keys}
+
+
+@pytest.mark.parametrize("text", ['[app]\nquit = "x"', 'app.quit = "x"'])
+def test_a_name_without_quotes_is_told_of(path: Path, text: str):
+    path.write_text(text)
+    with pytest.raises(UserError, match="app is a table; quote the names"):
+        read_keymap(path, all_bindings())
+
+
+def test_a_pipe_is_not_waited_for(path: Path):
+    os.mkfifo(path)
+    with pytest.raises(UserError, match=r"cannot read .*keymap.toml: it is a pipe"):
+        read_keymap(path, all_bindings())
+    assert read_choices(path, ["textual-dark"])[1][0].startswith(
+        f"cannot read {path}: it is a pipe"
+    )
+    with pytest.raises(UserError, match="cannot keep a copy"):
+        write_choices(path, Choices(language="es"))
+    assert read_prompts(path) == []
+    assert Reader(path).lines(100) == ([], False)
+    with pytest.raises(UserError, match="it is a pipe"):
+        read(path)
 
 
 def test_every_key_of_the_app_is_one():

@@ -313,6 +313,9 @@ async def test_c_shows_only_what_differs(tmp_path: Path):
         await pilot.press("space", "c")
         keys = [row.key for row in page_of(pilot).query_one(Form).rows if row.key]
         assert keys == ["preset", "name", "model.causal"]
+        await pilot.press("backspace")
+        assert "is as in the preset, and hidden; c shows it" in text_of(pilot.app.screen)
+        await choose(pilot, "preset")
         await pilot.press("c")
         assert len(page_of(pilot).query_one(Form).rows) > 50
         await pilot.press("x")
@@ -329,6 +332,35 @@ async def test_the_estimate_follows(tmp_path: Path):
         after = str(page.query_one("#cost", Static).content)
         assert "✓" in before
         assert "✗" in after
+
+
+async def test_there_is_no_estimate_of_what_cannot_start(tmp_path: Path):
+    async with MlxGptApp(tmp_path).run_test() as pilot:
+        await pilot.press("5")
+        cost = page_of(pilot).query_one("#cost", Static)
+        before = str(cost.content)
+        await choose(pilot, "model.n_heads")
+        await pilot.press("enter", "backspace", "5", "enter")
+        assert str(cost.content) == "Parameters, memory and time are given once no setting is ✗."
+        await pilot.press("backspace")
+        await choose(pilot, "name")
+        await pilot.press("enter", "slash", "enter")
+        assert page_of(pilot).faults.keys() == {"name"}
+        assert str(cost.content) == before
+
+
+async def test_a_row_is_named_below_as_it_is_in_the_form(tmp_path: Path):
+    say.language = "es"
+    async with MlxGptApp(tmp_path).run_test() as pilot:
+        await pilot.press("5")
+        page = page_of(pilot)
+        for key, name in (("preset", "preajuste"), ("name", "nombre"), ("train.lr", "train.lr")):
+            await choose(pilot, key)
+            page.ticked()
+            assert str(page.query_one("#about", Static).content).startswith(f"{name}: ")
+        await choose(pilot, "name")
+        await pilot.press("enter")
+        assert str(page.query_one("#setting", Static).content) == "nombre"
 
 
 async def test_files_are_chosen_from_a_tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

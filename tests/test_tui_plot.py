@@ -20,7 +20,7 @@ from tui.plot import (
     Unit,
     draw,
     ema,
-    nearest_index,
+    known_at,
     percentiles,
     short,
     ticks,
@@ -97,6 +97,14 @@ def test_steps_that_are_no_number_are_marked_on_the_axis():
     axis = text(falling(), Look()).split("\n")[-1]
     assert axis.count("✗") == 1
     assert abs(axis.index("✗") - (8 + 71 * 120 / 399)) <= 1
+
+
+@pytest.mark.parametrize("step", [0, 20_000_000, 10**15])
+def test_a_single_value_is_drawn_at_whatever_step(step: int):
+    figure = Figure("", (Series("", "band", np.array([float(step)]), np.array([2.5])),))
+    view = view_of(figure, Look())
+    assert view.x1 > view.x0 == step
+    assert "⠁" <= max(text(figure, Look())) <= "⣿"
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 100, 1001])
@@ -179,9 +187,33 @@ def test_bytes_have_units():
     assert short(12_600_000, as_bytes=True) == "12.6MB"
 
 
-def test_the_nearest_step():
+def test_at_a_step_the_last_one_until_then_is_known():
     x = np.array([0.0, 10.0, 20.0])
-    assert [nearest_index(x, v) for v in (-5, 4, 6, 15, 99)] == [0, 0, 1, 1, 2]
+    assert [known_at(x, v) for v in (-5, 0, 6, 10, 19, 99)] == [-1, 0, 0, 1, 1, 2]
+    assert known_at(x[:0], 5) == -1
+
+
+def test_at_the_cursor_a_value_that_came_later_is_not_told():
+    curve = Series("val", "val", np.array([10.0, 200.0]), np.array([5.0, 2.0]), points=True)
+    heads = {
+        cursor: text(Figure("loss", (curve,)), Look(cursor=cursor)).split("\n")[0]
+        for cursor in (5.0, 10.0, 199.0, 200.0)
+    }
+    assert heads == {
+        5.0: "loss  val –",
+        10.0: "loss  val 5",
+        199.0: "loss  val 5",
+        200.0: "loss  val 2",
+    }
+
+
+@pytest.mark.parametrize("count", [1, 2, 4, 29])
+def test_a_curve_of_few_values_has_no_outliers(count: int):
+    x = np.arange(float(count))
+    curves = [Series("", f"run{at}", x, 5.5 - x / 10 - at / 100) for at in range(2)]
+    view = view_of(Figure("", tuple(curves)), Look(robust=True))
+    assert view.hidden == 0
+    assert view[2:4] == view_of(Figure("", tuple(curves)), Look())[2:4]
 
 
 def two_points() -> Figure:
@@ -229,7 +261,7 @@ def test_the_title_gives_the_step_of_the_cursor_and_other_units():
     units = (Unit("bits", lambda loss: loss / math.log(2)),)
     series = Series("val", "val", np.array([0.0, 990.0]), np.array([5.0, 2.0]), units=units)
     figure = Figure("loss", (series,), step="step")
-    assert text(figure, Look(cursor=985.0)).startswith("loss  step 985  val 2  2.885 bits\n")
+    assert text(figure, Look(cursor=992.0)).startswith("loss  step 992  val 2  2.885 bits\n")
     assert text(figure, Look()).startswith("loss  val 2  2.885 bits\n")
 
 
@@ -284,6 +316,17 @@ def test_every_run_is_told_by_its_letter_and_value_and_as_much_name_as_fits(
     assert [(sign, value) for sign, _, value in told] == list(zip("ABCD", "0123", strict=True))
     assert "more" not in head
     assert (told[0][1] == "模型 of a long name A") == (width == 200)
+
+
+def test_where_there_is_little_room_the_title_keeps_its_name_and_lets_the_rest_go():
+    figure = four_runs(end=60)._replace(title="training loss", aside="(ema 0.9)")
+    heads = {width: text(figure, Look(), width=width).split("\n")[0] for width in (44, 80, 200)}
+    assert heads[200].startswith("training loss (ema 0.9)  A 模型 of")
+    for width in (44, 80):
+        assert heads[width].startswith("training loss ")
+        assert "…" not in heads[width].split("  ")[0]
+        assert all(f"  {sign} " in heads[width] for sign in "ABCD")
+    assert heads[44].startswith("training loss  A")
 
 
 def test_a_value_of_another_step_says_which():

@@ -10,7 +10,9 @@ from made_runs import made_run, text_of
 from mlx_gpt.errors import UserError
 from mlx_gpt.language import Language, say
 from mlx_gpt.run import is_alive, read, read_metrics, send, state
+from mlx_gpt.terminal import duration
 from tui.app import MlxGptApp
+from tui.i18n import t
 from tui.recorded import Recorded, recorded_prompts
 from tui.replay import RECORDING, SPEEDS, Replay, moments
 from tui.screens.runs import Runs
@@ -146,7 +148,8 @@ async def test_the_demo_is_watched_and_stepped(tmp_path: Path, monkeypatch: pyte
         await pilot.press("S", "S", "N", "N", "N")
         await pilot.pause()
         shown = text_of(app.screen)
-        assert "running" in shown
+        assert "‖ step by step" in shown
+        assert "running" not in shown
         assert "Once upon a time│" in shown
         replay = app.replay
         assert replay is not None
@@ -158,6 +161,64 @@ async def test_the_demo_is_watched_and_stepped(tmp_path: Path, monkeypatch: pyte
         last = app.replay
     assert last is not None
     assert not last.run.path.exists()
+
+
+def test_the_time_left_is_that_of_the_replay(replay: Replay, clock: Clock):
+    whole = replay.moments[-1].time - replay.moments[0].time
+    clock.now += 2
+    replay.advance()
+    assert replay.seconds_left() == pytest.approx((whole - 20) / 10)
+    replay.change_speed()
+    assert replay.seconds_left() == pytest.approx(whole - 20)
+    replay.change_speed()
+    assert (replay.seconds_left(), replay.by_step) == (None, True)
+    assert state(replay.run) == "paused"
+    replay.step_on()
+    assert state(replay.run) == "paused"
+    replay.change_speed()
+    assert state(replay.run) == "running"
+    replay.change_speed()
+    replay.change_speed()
+    while not replay.finished:
+        replay.step_on()
+    assert not replay.by_step
+
+
+@pytest.mark.parametrize("language", ["en", "es"])
+async def test_the_demo_tells_its_own_time_and_keys_and_waits_visibly(
+    tmp_path: Path, language: Language, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(say, "language", language)
+    app = MlxGptApp(tmp_path, demo=True)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        page, replay = app.screen, app.replay
+        assert isinstance(page, Train)
+        assert replay is not None
+        await pilot.press("N", "N", "N", "N")
+        await pilot.pause()
+        left = replay.seconds_left()
+        assert left is not None
+        told = {t("status.left", time=duration(left + late)) for late in (-1, 0, 1)}
+        assert any(words in text_of(page) for words in told)
+        keys = [
+            f" {key} {t(f'key.train.{name}')} "
+            for key, name in (("S", "speed"), ("N", "replay_step"))
+        ]
+        assert all(each in text_of(page) for each in keys)
+        await pilot.press("S", "S")
+        app.tick()
+        await pilot.pause()
+        assert f"‖ {t('status.by_step')}" in text_of(page)
+        assert f"→ N {t('key.train.replay_step')}" in text_of(page)
+        assert f" p {t('key.train.pause')} " not in text_of(page)
+        while not replay.finished:
+            replay.step_on()
+        for _ in range(3):
+            app.tick()
+            await pilot.pause()
+        assert t("status.by_step") not in text_of(page)
+        assert not any(each in text_of(page) for each in keys)
 
 
 async def test_the_keys_of_a_replay_act_only_in_one(tmp_path: Path):
@@ -214,7 +275,7 @@ async def test_a_stopped_replay_says_that_it_begins_again(
         assert "The replay is stopped at step" in shown
         assert "R plays it again from the start." in shown
         assert "→ R play again" in shown
-        assert "saved" not in shown
+        assert "Stopped and saved" not in shown
         assert [note.message for note in app._notifications] == [
             f"The replay is stopped at step {played}."
         ]
@@ -244,9 +305,9 @@ async def test_the_demo_is_named_in_the_language_of_the_moment(
 @pytest.mark.parametrize(
     ("turns", "count", "end"),
     [
-        ((), 48, "recorded up to here"),
-        (("minus",), 32, "ended after n tokens"),
-        (("minus", "minus", "minus"), 8, "ended after n tokens"),
+        ((), 48, "end of recording"),
+        (("minus",), 32, "limit reached"),
+        (("minus", "minus", "minus"), 8, "limit reached"),
     ],
 )
 async def test_a_recorded_text_says_why_it_ends(
@@ -398,11 +459,11 @@ async def test_the_demo_offers_no_key_of_the_trace_that_was_not_recorded(
         page = app.screen
         assert isinstance(page, Trace)
         assert page.walk is not None
-        assert "zero it" not in text_of(page)
+        assert "o zero" not in text_of(page)
         page.walk.go("blocks.0.attn_out")
         page.stepped()
         await pilot.pause()
-        assert "zero it" in text_of(page)
+        assert "o zero" in text_of(page)
         seen = []
         for _ in VIEWS:
             await pilot.press("v")

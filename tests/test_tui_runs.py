@@ -237,6 +237,44 @@ async def test_the_filter(tmp_path: Path, words: str, left: list[str]):
         assert page.table.row_count == 2
 
 
+async def test_the_key_says_how_it_goes_on_with_a_run_that_diverged(tmp_path: Path):
+    run = made_run(tmp_path, steps=60, end="diverged")
+    async with app_over(tmp_path).run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        page = page_of(pilot)
+        assert " R begin again " in text_of(page)
+        (run.checkpoints / "step_000050").mkdir(parents=True)
+        page.refresh_bindings()
+        await pilot.pause()
+        assert " R lower rate " in text_of(page)
+
+
+async def test_escape_takes_the_filter_away_and_then_the_marks(tmp_path: Path):
+    two_runs(tmp_path)
+    async with app_over(tmp_path).run_test(size=(80, 24)) as pilot:
+        page = page_of(pilot)
+        await pilot.pause()
+        assert "esc" not in text_of(page)
+        await pilot.press("space")
+        await pilot.pause()
+        assert "esc no marks" in text_of(page)
+        await pilot.press("slash")
+        await pilot.pause()
+        assert "esc no filter" in text_of(page)
+        await pilot.press(*"slow", "enter")
+        assert page.table.row_count == 1
+        assert "esc no filter" in text_of(page)
+        marked = list(page.marked)
+        await pilot.press("escape")
+        await pilot.pause()
+        assert (page.table.row_count, page.marked) == (2, marked)
+        assert "esc no marks" in text_of(page)
+        await pilot.press("escape")
+        await pilot.pause()
+        assert page.marked == []
+        assert "esc" not in text_of(page)
+
+
 # The order
 
 

@@ -5,6 +5,7 @@ import dataclasses
 import itertools
 import json
 import math
+import re
 import shlex
 import subprocess
 import sys
@@ -28,10 +29,12 @@ from mlx_gpt.language import Language, say
 from mlx_gpt.run import Record, Run, append, hold_lock, read
 from mlx_gpt.sampling import filtered, mark
 from tui.app import MlxGptApp
-from tui.dials import DIALS, turned
-from tui.history import read_prompts, remembered, write_prompts
+from tui.dials import DIALS, Dial, dial_text, turned
+from tui.history import history_path, read_prompts, remembered, write_prompts
+from tui.i18n import t
 from tui.inside import Inside, Loaded, Place
-from tui.recorded import ANSWERS, Recorded, read_recording, write_recording
+from tui.page import SMALLEST
+from tui.recorded import ANSWERS, Recorded, read_recording, recorded_prompts, write_recording
 from tui.screens.sample import DEFAULTS, Sample
 from tui.screens.trace import Trace
 from tui.strand import Piece, Strand, piece_of, reshaped
@@ -74,6 +77,13 @@ async def sampled(pilot: Pilot[None]) -> Sample:
 
 def facts(page: Sample) -> str:
     return str(page.query_one("#facts", Static).content)
+
+
+def offered(page: Sample) -> set[str]:
+    """The keys of the page that act now, by the last part of their names."""
+    bindings = [active.binding for active in page.active_bindings.values() if active.enabled]
+    names = [binding.id for binding in bindings if binding.id]
+    return {name.partition(".")[2] for name in names if name.startswith("sample.")}
 
 
 # The odds
@@ -231,6 +241,24 @@ def test_every_value_of_a_dial_is_one_that_the_sampler_takes(dial: Any):
     assert value == dial.rungs[0]
 
 
+@pytest.mark.parametrize("dial", DIALS, ids=lambda dial: dial.name)
+def test_every_rung_of_a_dial_is_shown_as_it_is(dial: Dial):
+    shown = {
+        rung: dial_text(dial, rung, "off").removeprefix(f"{dial.label} ") for rung in dial.rungs
+    }
+    assert len(set(shown.values())) == len(dial.rungs)
+    for rung, text in shown.items():
+        assert text == "off" if rung == dial.off else float(text) == rung
+
+
+@pytest.mark.parametrize("language", ["en", "es"])
+def test_the_dials_have_room_in_the_smallest_terminal_wherever_they_stand(language: Language):
+    say.language = language
+    off = t("sample.off")
+    widest = [max(cell_len(dial_text(dial, rung, off)) for rung in dial.rungs) for dial in DIALS]
+    assert sum(widest) + 3 * len(DIALS) - 1 <= SMALLEST[0] - 2
+
+
 # The text on its lines
 
 
@@ -301,10 +329,33 @@ async def test_without_a_model_it_says_where_to_find_one(tmp_path: Path):
     app = MlxGptApp(tmp_path / "runs")
     async with app.run_test() as pilot:
         await pilot.press("3")
-        assert "  1   the runs" in text_of(page_of(pilot))
+        page = page_of(pilot)
+        assert "  1   the runs" in text_of(page)
+        assert offered(page) == set()
         for key in ("g", "r", "enter", "u", "left", "up", "plus", "v", "x"):
             await pilot.press(key)
         await pilot.app.workers.wait_for_complete()
+        assert page.round is None
+
+
+async def test_only_keys_that_act_are_offered(tmp_path: Path):
+    app = recorded_app(tmp_path)
+    of_texts = {"again", "back", "forward", "likelier", "unlikelier", "branch", "first", "last"}
+    async with app.run_test() as pilot:
+        await pilot.press("3")
+        page = page_of(pilot)
+        assert {"prompt", "generate", "dial", "more", "trace"} <= offered(page)
+        assert not offered(page) & {*of_texts, "undo", "other", "stop"}
+        await pilot.press("r")
+        assert page.turn == 0
+        await pilot.press("g")
+        await settle(pilot)
+        assert of_texts <= offered(page)
+        assert not offered(page) & {"undo", "other", "stop"}
+        await pilot.press("g")
+        await settle(pilot)
+        assert "undo" in offered(page)
+        assert " u undo " in text_of(page)
 
 
 async def test_a_prompt_is_continued_and_each_token_keeps_its_rivals(tmp_path: Path):
@@ -346,7 +397,7 @@ async def test_up_and_down_choose_a_rival_and_a_click_a_token(tmp_path: Path):
         assert page.rival == own + 1
         await pilot.click(TokenText, offset=(len(PROMPT) + 2, 1))
         assert page.cursor < 3
-        await pilot.click(Rivals, offset=(4, 3))
+        await pilot.click(Rivals, offset=(4, 4))
         assert page.rival == 1
 
 
@@ -418,6 +469,59 @@ async def test_samples_beyond_the_edge_are_told_and_v_brings_them(tmp_path: Path
         assert "4/4" in text_of(page)
 
 
+LONGEST = {"samples": 3, "max_tokens": 1024}
+SIZES = [(80, 24), (120, 40), (160, 48)]
+
+
+@pytest.mark.parametrize("language", ["en", "es"])
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("finish", ["length", "recorded", "end", "failed", "stopped"])
+async def test_the_facts_are_shown_whole(
+    tmp_path: Path, size: tuple[int, int], language: Language, finish: str
+):
+    say.language = language
+    app = recorded_app(tmp_path)
+    async with app.run_test(size=size) as pilot:
+        await pilot.press("3")
+        page_of(pilot).settings |= LONGEST
+        page = await sampled(pilot)
+        for strand in page.strands:
+            strand.finish, strand.seed = finish, 2**32 - 1
+        page.draw()
+        await pilot.pause()
+        shown = " ".join(line.strip() for line in text_of(page).split("\n"))
+        assert page.facts() in shown
+        assert t(f"finish.{finish}") in text_of(page).split("\n")[1]
+
+
+@pytest.mark.parametrize("language", ["en", "es"])
+@pytest.mark.parametrize("size", SIZES)
+async def test_the_heading_of_the_rivals_is_shown_whole(
+    tmp_path: Path, size: tuple[int, int], language: Language
+):
+    say.language = language
+    app = recorded_app(tmp_path)
+    async with app.run_test(size=size) as pilot:
+        page = await sampled(pilot)
+        await pilot.press("home")
+        piece = page.strand.pieces[0]
+        page.strand.pieces[0] = dataclasses.replace(piece, name="a long name", p=1e-9)
+        assert page.round is not None
+        page.round.author.vocab_size = 10**5
+        page.draw()
+        await pilot.pause()
+        token, heads, first = (
+            [line.rpartition("│")[2] for line in text_of(page).split("\n") if "│" in line][:3]
+            if size[0] > 80
+            else text_of(page).split("\n")[-10:][:3]
+        )
+        assert token.strip().endswith(" nats")
+        assert heads.split()[-2:] == ["p", t("sample.now")]
+        assert [match.end() for match in re.finditer(r"\S+", heads)][-2:] == [
+            match.end() for match in re.finditer(r"%", first)
+        ]
+
+
 async def test_prompts_of_the_past_come_back_even_another_day(tmp_path: Path):
     app = recorded_app(tmp_path)
     async with app.run_test() as pilot:
@@ -432,17 +536,105 @@ async def test_prompts_of_the_past_come_back_even_another_day(tmp_path: Path):
         assert page_of(pilot).query_one("#prompt", Prompt).value == PROMPT
 
 
+@pytest.mark.parametrize("demo_first", [False, True])
+async def test_the_prompts_follow_the_run_in_hand(tmp_path: Path, *, demo_first: bool):
+    run = made_run(tmp_path / "runs")
+    write_prompts(history_path(), ["of my own"])
+    app = MlxGptApp(tmp_path / "runs", run=run, demo=demo_first)
+    async with app.run_test() as pilot:
+        for demo in (demo_first, not demo_first):
+            app.action_demo() if demo else app.attach(run)
+            await pilot.press("3")
+            page = page_of(pilot)
+            assert all((prompt in text_of(page)) == demo for prompt in recorded_prompts())
+            await pilot.press("e", "up")
+            expected = recorded_prompts()[-1] if demo else "of my own"
+            assert page.query_one("#prompt", Prompt).value == expected
+            await pilot.press("down", "escape")
+
+
+async def test_the_empty_page_becomes_that_of_the_demo(tmp_path: Path):
+    app = MlxGptApp(tmp_path / "runs")
+    async with app.run_test() as pilot:
+        await pilot.press("3", "1", "D", "3")
+        page = page_of(pilot)
+        assert recorded_prompts()[0] in text_of(page)
+        assert "generate" in offered(page)
+
+
+async def test_prompts_kept_by_another_page_are_among_those_of_the_past(tmp_path: Path):
+    app = recorded_app(tmp_path)
+    async with app.run_test() as pilot:
+        await pilot.press("3")
+        write_prompts(history_path(), ["of another page"])
+        await pilot.press("e", "up")
+        assert page_of(pilot).query_one("#prompt", Prompt).value == "of another page"
+        await pilot.press("down")
+        await sampled(pilot)
+    assert read_prompts(history_path()) == ["of another page", PROMPT]
+
+
+async def test_a_text_stays_with_the_model_that_wrote_it(tmp_path: Path):
+    run = made_run(tmp_path / "runs")
+    app = MlxGptApp(tmp_path / "runs", run=run, demo=True)
+    async with app.run_test() as pilot:
+        page = await sampled(pilot)
+        bars = page.query_one(Rivals).render().plain
+        app.attach(run)
+        await pilot.press("3")
+        assert "demo, step 1800" in facts(page)
+        assert page.query_one(Rivals).render().plain == bars
+        assert page.shows_recorded()
+        assert "branch" not in offered(page)  # its tokens mean nothing to the other model
+        await pilot.press("enter")
+        assert page.turn == 1
+
+
+async def test_what_the_tour_says_of_a_text_works_on_every_prompt_of_the_demo(tmp_path: Path):
+    app = MlxGptApp(tmp_path / "runs", demo=True)
+    async with app.run_test(notifications=True) as pilot:
+        app.go_to_station(6)
+        for prompt in ("", *recorded_prompts()):
+            await pilot.press("e")
+            page_of(pilot).query_one("#prompt", Prompt).value = prompt
+            await pilot.press("enter")
+            page = await settle(pilot)
+            count = len(page.strand.pieces)
+            await pilot.press("g")
+            await settle(pilot)
+            await pilot.press("left", "down")
+            assert "▶" in page.query_one(Rivals).render().plain
+            assert "branch" not in offered(page)
+            await pilot.press("enter")
+            await settle(pilot)
+            assert len(page.strand.pieces) == count
+        assert not list(app._notifications)
+
+
 async def test_what_a_recording_cannot_answer_is_said_and_the_page_goes_on(tmp_path: Path):
     app = recorded_app(tmp_path)
     async with app.run_test(notifications=True) as pilot:
         page = await sampled(pilot)
-        await pilot.press("home", "down", "enter")
+        await pilot.press("home", "right", "down")
+        before, rival = text_of(page), page.rival
+        await pilot.press("enter")
         await settle(pilot)
-        assert page.strand.finish == "failed"
         assert any("Un día" in note.message for note in app._notifications)
-        await pilot.press("u")
-        assert page.strand.finish == "recorded"
-        assert len(page.strand.pieces) > 20
+        app.clear_notifications()
+        await pilot.pause()
+        assert text_of(page) == before
+        assert (page.cursor, page.rival, page.past) == (1, rival, [])
+
+
+async def test_a_refused_branch_leaves_the_text_that_was_in_hand(tmp_path: Path):
+    app = recorded_app(tmp_path)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("3", "D", "plus", "plus")
+        page = await sampled(pilot)
+        await pilot.press("v", "v", "home", "down", "enter")
+        await settle(pilot)
+        assert (page.active, page.cursor, len(page.strands)) == (2, 0, 3)
+        assert all(len(strand.pieces) > 20 for strand in page.strands)
 
 
 async def test_the_command_line_gives_the_same_sample(tmp_path: Path):
@@ -464,7 +656,11 @@ async def test_the_language_changes_under_a_sample(tmp_path: Path):
         await pilot.press("L")
         await pilot.pause()
         assert "semilla 7" in facts(page)
-        assert "pueden venir" in page.query_one(Rivals).render().plain
+        assert "demo, paso 1800" in facts(page)
+        assert "posibles" in page.query_one(Rivals).render().plain
+        assert "ahora" in page.query_one(Rivals).render().plain
+        await pilot.press("L")
+        assert "demo, step 1800" in facts(page)
 
 
 # A real model
@@ -640,6 +836,9 @@ async def test_a_living_run_answers_itself_at_the_step_it_is_at(tmp_path: Path):
     assert command["top"] > 0
     assert [piece.text for piece in page.strand.pieces] == ["h"]
     assert "step 123" in page.facts()
+    say.language = "es"
+    assert "paso 123" in page.facts()
+    say.language = "en"
     choice = page.choice()
     assert choice is not None
     assert choice.piece.names == ("h", "i", "j")
@@ -699,7 +898,7 @@ def test_the_record_of_a_token_becomes_a_piece_with_readable_rivals():
 
 def test_a_checkpoint_of_a_run_is_named_in_the_language(tmp_path: Path):
     place = Place("a", "best", 300, Run(tmp_path / "a"))
-    loaded = Loaded(place, "a, step 300", 300, (), {}, {}, (), 0)
+    loaded = Loaded(place, "a, step 300", 300, {}, {}, (), 0)
     assert loaded.title == "a, step 300"
     say.language = "es"
     assert loaded.title == "a, paso 300"

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_runs import BEGAN, check_golden, config, made_run, step_record, text_of
+from made_runs import BEGAN, check_golden, config, eval_record, made_run, step_record, text_of
 from rich.cells import cell_len
 from small_model import CONFIG, small_run
 from textual.pilot import Pilot
@@ -319,6 +319,38 @@ async def test_curves_and_settings(tmp_path: Path):
         await pilot.press("k")
         assert chart.figure.series[0].points
         assert "validation loss · step 150" in facts(page)
+
+
+async def test_samples_and_curves_tell_the_same_values_of_a_step(tmp_path: Path):
+    two_runs(tmp_path)
+    run = made_run(tmp_path, "z-rare", steps=0, end=None, vals=[5.537])
+    append(run.metrics, step_record(200))
+    append(run.metrics, eval_record(200, 2.267))
+    async with app_over(tmp_path).run_test(size=(200, 24)) as pilot:
+        page = await opened(pilot, "left", "left")
+        assert page.step == 100
+        assert "val 5.537 (0)" in samples(page)["z-rare"]
+        await pilot.press("v", "v", "k")
+        await settle(pilot)
+        head = text_of(page).split("\n")[2]
+        assert " z-rare 5.537 (0)" in head
+        assert "2.267" not in head
+
+
+async def test_going_back_begins_with_the_newest_that_is_not_seen(tmp_path: Path):
+    two_runs(tmp_path)
+    run = made_run(tmp_path, "young", steps=0, end=None)
+    append(run.metrics, step_record(230))
+    async with app_over(tmp_path).run_test(size=(80, 24)) as pilot:
+        page = await opened(pilot)
+        assert "step 200 (5 of 5)" in facts(page)
+        await pilot.press("left")
+        assert page.step == 150
+        await pilot.press("0", "v", "v")
+        await settle(pilot)
+        assert facts(page).endswith("step 230")
+        await pilot.press("left")
+        assert page.step == 200
 
 
 async def test_o_takes_in_the_losses_of_a_run_that_diverged(tmp_path: Path):

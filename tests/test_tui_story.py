@@ -121,12 +121,12 @@ def test_text_from_a_model_is_not_markup_and_moves_nothing(tmp_path: Path):
         ({"kind": "checkpoint", "step": 5, "path": "p"}, "saved step 5"),
         ({"kind": "checkpoint", "step": 5, "best": True}, "saved step 5, the best so far"),
         ({"kind": "ack", "ok": False, "message": "\x1bno"}, "refused: ␛no"),
-        ({"kind": "ack", "ok": True, "cmd": "eval", "step": 3}, "Evaluated at step 3."),
+        ({"kind": "ack", "ok": True, "cmd": "eval", "step": 3}, "evaluated at step 3"),
         ({"kind": "ack", "ok": True, "cmd": "eval", "message": "old"}, "old"),
-        ({"kind": "ack", "ok": True, "cmd": "eco", "step": 3, "on": False}, "Eco off from step 3."),
+        ({"kind": "ack", "ok": True, "cmd": "eco", "step": 3, "on": False}, "eco off from step 3"),
         (
             {"kind": "ack", "ok": True, "cmd": "eco", "step": 3, "on": True},
-            "Eco on from step 3: it rests as long as it works.",
+            "eco on from step 3: it rests as long as it works",
         ),
         ({"kind": "eco", "step": 3, "on": False}, "eco off from step 3"),
         (

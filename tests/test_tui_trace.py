@@ -3,6 +3,9 @@
 import asyncio
 import base64
 import re
+import shutil
+from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,7 @@ from textual.widgets import Static
 
 from mlx_gpt.checkpoint import save_snapshot
 from mlx_gpt.errors import UserError
+from mlx_gpt.labs.table import LABS
 from mlx_gpt.language import Language, say
 from mlx_gpt.run import Inbox, Run, append, hold_lock
 from mlx_gpt.steps import TABLE
@@ -35,20 +39,23 @@ from tui.heat import (
     number_text,
     row_name,
 )
+from tui.i18n import t
 from tui.inquiry import Edit, Given, Inquiry, row_request
 from tui.inside import DEMO, Inside, array
-from tui.inspect import signs
+from tui.inspect import signs, verdict_line
 from tui.lenses import source_text
 from tui.listing import listing_of
 from tui.quiz import judge
 from tui.recorded import Recorded, Recording, key_of, write_recording
 from tui.screens import trace as page_module
 from tui.screens.pick import Menu, Pick
-from tui.views import VIEWS
+from tui.views import VIEWS, Room, Views
 from tui.walk import Walk
+from tui.widgets.keybar import KeyBar
 from tui.widgets.pane import Pane
 from tui.widgets.prompt import Answer, Prompt
 from tui.widgets.row_tree import RowTree
+from tui.widgets.view_pane import ViewPane
 from tui.worker import ask
 
 PROMPT = "Once upon a time"
@@ -430,6 +437,52 @@ async def test_right_on_a_row_shows_its_numbers_slice_by_slice(tmp_path: Path):
         assert "n_heads:3" in title(page)
 
 
+@pytest.mark.parametrize(("rows", "columns"), [(2, 3), (4, 40), (30, 8), (60, 96)])
+@pytest.mark.parametrize("colour", [True, False])
+def test_every_press_of_marks_changes_what_is_seen(rows: int, columns: int, colour: bool):
+    grid, table = Grid(), table_of(np.random.default_rng(0).normal(size=(rows, columns)))
+    pictures = []
+    for _ in range(6):
+        pictures.append(grid.draw(table, 42, 14, colour=colour))
+        grid.next_mode()
+    same = [one.is_same(other) for one, other in pairwise(pictures)]
+    assert same == [False] * 5
+
+
+@pytest.mark.parametrize("language", ["en", "es"])
+@pytest.mark.parametrize("kind", ["q", "v_shared", "attn_out"])
+def test_the_title_of_values_tells_every_axis_and_where_it_stands(language: Language, kind: str):
+    say.language = language
+    views, room = Views(Inquiry(), lambda _do, _fields: None), Room(42, 16, True)
+    for axes, shape in (
+        ("B n_kv_heads T d_head", (1, 12, 1024, 64)),
+        ("B n_heads T S", (1, 2, 6, 6)),
+        ("B T d_model", (1, 1024, 768)),
+    ):
+        row = replace(row_of(axes, shape), kind=kind)
+        views.grid.place(row)[:] = [size - 1 for size in shape]
+        for _ in views.grid.pairs(row):
+            title = views.values_title(row, room)
+            assert len(title) <= room.width
+            for axis, (name, size) in enumerate(zip(axes.split(), shape, strict=True)):
+                held = axis not in views.grid.axes(row)
+                assert re.search(rf"{name}={size - 1}\b" if held else rf"{name}\b", title)
+            assert title.count("›") == 1
+            views.grid.turn()
+
+
+async def test_axes_are_only_chosen_where_there_is_a_choice(tmp_path: Path):
+    app = recorded_app(tmp_path)
+    async with app.run_test() as pilot:
+        page = await opened(pilot)
+        await pilot.press("x")
+        for row, choices in (("blocks.0.weights", "wh"), ("blocks.0.up", "w"), ("loss", "")):
+            walk_of(page).go(row)
+            page.stepped()
+            await settle(pilot)
+            assert [key for key in "wh" if key in page.active_bindings] == list(choices)
+
+
 async def test_marks_and_width_and_scrolling_change_a_large_table(tmp_path: Path):
     app = recorded_app(tmp_path)
     async with app.run_test() as pilot:
@@ -590,6 +643,49 @@ async def test_the_quiz_hides_shapes_counts_and_explains(tmp_path: Path):
         assert isinstance(page.focused, RowTree)
 
 
+def named(page: Page, keys: str) -> str:
+    """What the footer says that keys do."""
+    return {entry.keys: entry.words for entry in page.query_one(KeyBar).entries}.get(keys, "")
+
+
+async def test_the_footer_of_the_quiz_says_what_enter_does_now(tmp_path: Path):
+    app = recorded_app(tmp_path)
+    async with app.run_test() as pilot:
+        page = await opened(pilot)
+        await pilot.press("z")
+        assert named(page, "⏎") == "check"
+        await pilot.press("B", "enter")
+        assert named(page, "⏎/↓") == "next row"
+        await pilot.press("enter", "down")
+        assert named(page, "⏎") == "check"
+
+
+async def test_the_footer_names_cells_only_where_there_are_some(tmp_path: Path):
+    app = recorded_app(tmp_path)
+    async with app.run_test() as pilot:
+        page = await opened(pilot)
+        await pilot.press("a", "tab")
+        await settle(pilot)
+        assert named(page, "←/→/↑/↓") == "cell"
+        cursor = walk_of(page).cursor
+        for view in ("gradients", "labs", "lens"):
+            page.action_look(view)
+            await settle(pilot)
+            assert named(page, "↑/↓") == "scroll"
+            await pilot.press("left", "right", "enter")
+            assert walk_of(page).cursor == cursor
+            assert isinstance(page.focused, ViewPane)
+
+
+def test_the_names_of_labs_are_told_in_full():
+    names: dict[Language, str] = {"en": LABS["L15"].name, "es": LABS["L15"].nombre}
+    verdict = {"id": "L15", "ok": True, "skipped": None, "name": names}
+    for language, name in names.items():
+        say.language = language
+        for state in ({}, {"skipped": names}, {"ok": False, "statement": None, "crash": "why"}):
+            assert name in verdict_line(verdict | state).plain
+
+
 async def test_what_a_recording_cannot_answer_is_said_and_the_page_goes_on(tmp_path: Path):
     app = recorded_app(tmp_path)
     async with app.run_test() as pilot:
@@ -698,6 +794,67 @@ async def test_a_run_in_training_hands_over_its_weights_of_now(tmp_path: Path):
             assert "small, step 30" in facts(page)
             assert page.inquiry.trace is not None
             assert page.inquiry.trace.loss not in (None, loss)
+
+
+@pytest.mark.parametrize("language", ["en", "es"])
+async def test_all_facts_are_read_in_80_columns(tmp_path: Path, language: Language):
+    say.language = language
+    run = small_run(tmp_path / "runs", "a-name-of-some-length", steps=())
+    app = MlxGptApp(tmp_path / "runs", run=run)
+    app.prompt = "much longer than the context"
+    with hold_lock(run):
+        async with app.run_test() as pilot:
+            trainer = handing_over(app, run, 7)
+            page = await opened(pilot)
+            await trainer
+            walk_of(page).go("blocks.1.up")
+            await pilot.press("o")
+            await settle(pilot)
+            words = " ".join(text_of(page).split())
+            for key in ("trace.living", "trace.cut", "trace.first", "sample.count"):
+                assert t(key, count={"trace.cut": 12}.get(key, 16), name="blocks.1.up") in words
+            assert named(page, "R") == t("key.trace.reload")
+
+
+async def test_the_footer_shows_how_to_load_only_where_something_is_newer(tmp_path: Path):
+    run = small_run(tmp_path / "runs")
+    app = MlxGptApp(tmp_path / "runs", run=run)
+    async with app.run_test() as pilot:
+        page = await opened(pilot)
+        assert named(page, "R") == ""
+        longer = small_run(tmp_path / "other", steps=(20,))
+        shutil.copytree(longer.checkpoints, run.checkpoints, dirs_exist_ok=True)
+        await pilot.press("down")
+        assert "R loads a newer checkpoint" in facts(page)
+        assert named(page, "R") == "reload"
+        await pilot.press("R")
+        await settle(pilot)
+        assert "small, step 20" in facts(page)
+        assert named(page, "R") == ""
+
+
+async def test_a_note_on_a_model_is_told_once_in_the_language_of_the_moment(tmp_path: Path):
+    app = MlxGptApp(tmp_path / "runs", model="toy")
+    async with app.run_test() as pilot:
+        page = await opened(pilot)
+        assert "is not trained" in " ".join(note.message for note in app._notifications)
+        app.clear_notifications()
+        await pilot.press("L", "o")
+        await settle(pilot)
+        await pilot.press("0")
+        await settle(pilot)
+        assert not app._notifications
+        await pilot.press("R")
+        await settle(pilot)
+        assert "no está entrenado" in " ".join(note.message for note in app._notifications)
+        assert "sin entrenar" in facts(page)
+
+
+async def test_the_small_model_is_not_explained_to_who_asked_for_it(tmp_path: Path):
+    app = MlxGptApp(tmp_path / "runs", model="small")
+    async with app.run_test() as pilot:
+        await opened(pilot)
+        assert not app._notifications
 
 
 async def test_a_run_without_a_model_clears_the_page_and_says_why_once(tmp_path: Path):

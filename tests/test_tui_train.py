@@ -26,12 +26,13 @@ from mlx_gpt.language import Language, say
 from mlx_gpt.run import Run, append, hold_lock, read
 from mlx_gpt.terminal import duration, size, spaced
 from tui.app import MlxGptApp
+from tui.diagnosis import Advice
 from tui.draft import cost_of
-from tui.i18n import t
+from tui.i18n import CATALOGUES, KEYS, t
 from tui.pace import pace_of
 from tui.plot import short
 from tui.screens.dialogs import Ask
-from tui.screens.train import Train
+from tui.screens.train import Train, advice_text
 from tui.widgets.chart import Chart
 from tui.widgets.pane import Pane
 from tui.widgets.status import Status
@@ -92,7 +93,13 @@ async def test_without_a_run_it_says_where_to_find_one(tmp_path: Path):
         assert "  1  " in shown
         for key in ("p", "s", "X", "R", "a", "e", "left", "z", "g", "v", "l", "comma", "0"):
             await pilot.press(key)
-        assert isinstance(app.screen, Train)
+        page = page_of(pilot)
+        offered = {each.binding.id for each in page.active_bindings.values() if each.enabled}
+        assert {each for each in offered if str(each).startswith("train.")} == set()
+        app.attach(made_run(tmp_path))
+        app.tick()
+        await pilot.pause()
+        assert all(words in text_of(page) for words in ("scrub", "g chart", "outliers"))
 
 
 async def test_the_chart_shows_band_mean_validation_and_what_guessing_costs(tmp_path: Path):
@@ -148,6 +155,78 @@ async def test_scrubbing_moves_curves_and_samples_together(tmp_path: Path):
         await pilot.press("escape")
         assert page.look.cursor is None
         assert "the fox at 200" in pane(page, "probes")
+
+
+async def test_going_back_stops_at_all_that_is_on_record_newest_first(tmp_path: Path):
+    run = made_run(tmp_path, steps=190, end=None)
+    append(run.metrics, eval_record(170, 2.0) | {"best": False})
+    answer = {"kind": "sample_end", "id": "other", "prompt": "By hand", "text": " said"}
+    append(run.events, answer | {"step": 160})
+    with hold_lock(run):
+        async with app_for(run).run_test(size=(160, 48)) as pilot:
+            page = page_of(pilot)
+            await pilot.press("right")
+            assert page.look.cursor is None
+            seen = []
+            for _ in range(4):
+                await pilot.press("left")
+                seen.append((page.look.cursor, "asked at 160 By hand│" in pane(page, "probes")))
+            assert seen == [(170, True), (160, True), (150, False), (100, False)]
+            await pilot.press("right", "right")
+            assert page.look.cursor == 160
+            await pilot.press("a", "O", "enter")
+            await pilot.pause()
+            assert page.look.cursor is None
+            assert "O│▌" in pane(page, "probes")
+
+
+async def test_what_an_evaluation_on_demand_does_not_give_is_told(tmp_path: Path):
+    run = made_run(tmp_path, steps=0, end=None)
+    run.samples.unlink()
+    losses = {"kind": "surprise", "step": 0, "pieces": ["a"], "losses": [5.5]}
+    append(run.samples, losses)
+    with hold_lock(run):
+        async with app_for(run).run_test(size=(160, 48)) as pilot:
+            page = page_of(pilot)
+            assert "evaluation of its own, every 50 steps" in pane(page, "probes")
+            assert pane(page, "probes").endswith("a: ask now.")
+            append(run.metrics, step_record(18))
+            append(run.metrics, eval_record(18, 2.0) | {"best": False})
+            ack = {"kind": "ack", "id": "x", "cmd": "eval", "ok": True, "step": 18}
+            append(run.events, ack)
+            page.tick()
+            told = "asked for at step 18 gave the loss alone"
+            assert told in pane(page, "probes")
+            assert told in pane(page, "surprise")
+            await pilot.press("left", "left")
+            assert page.look.cursor == 0
+            assert told not in pane(page, "probes") + pane(page, "surprise")
+            await pilot.press("escape")
+            evaluate(run, 50)
+            page.tick()
+            assert told not in pane(page, "probes") + pane(page, "surprise")
+
+
+@pytest.mark.parametrize("end", ["stopped", "done", "diverged", None])
+async def test_without_samples_only_what_acts_is_offered(tmp_path: Path, end: str | None):
+    run = made_run(tmp_path, steps=20, end=end)
+    run.samples.unlink()
+    async with app_for(run).run_test() as pilot:
+        page = page_of(pilot)
+        assert pane(page, "probes") == "No samples were taken."
+        (run.checkpoints / "step_000020").mkdir(parents=True)
+        page.draw_anew()
+        said = "No samples were taken. 3: let what was saved write."
+        assert pane(page, "probes") == said
+
+
+async def test_a_run_without_probe_prompts_says_so(tmp_path: Path):
+    run = made_run(tmp_path, steps=20, end=None, settings=config(probe_prompts=()))
+    run.samples.unlink()
+    with hold_lock(run):
+        async with app_for(run).run_test() as pilot:
+            said = "Its settings name no prompts to continue (train.probe_prompts). a: ask now."
+            assert pane(page_of(pilot), "probes") == said
 
 
 async def test_zoom_keeps_the_cursor_in_sight(tmp_path: Path):
@@ -493,6 +572,85 @@ async def test_p_goes_on_with_a_paused_run(tmp_path: Path):
         async with app_for(run).run_test() as pilot:
             await pilot.press("p")
             assert commands(run) == ["resume"]
+
+
+@pytest.mark.parametrize("language", ["en", "es"])
+async def test_a_paused_run_says_so_and_which_key_goes_on(tmp_path: Path, language: Language):
+    say.language = language
+    go_on, pause = (f" p {t(f'key.train.{name}')} " for name in ("go_on", "pause"))
+    run = made_run(tmp_path, steps=150, end=None)
+    with hold_lock(run):
+        async with app_for(run).run_test(size=(80, 24)) as pilot:
+            page = page_of(pilot)
+            assert pause in text_of(page)
+            append(run.events, {"kind": "paused", "step": 150})
+            page.tick()
+            await pilot.pause()
+            assert t("advice.paused", step=150, total=200) in advice(page)
+            assert advice(page).endswith(f"→ p {t('key.train.go_on')}")
+            assert go_on in text_of(page)
+            assert pause not in text_of(page)
+            append(run.events, {"kind": "resumed", "step": 150})
+            page.tick()
+            await pilot.pause()
+            assert pause in text_of(page)
+            await pilot.press("p")
+            await pilot.pause()
+            assert go_on in text_of(page)  # that is what the key would do now
+
+
+async def test_what_is_called_best_is_what_was_saved(tmp_path: Path):
+    run = made_run(tmp_path, steps=20, end=None, vals=[6.953])
+    append(run.metrics, eval_record(18, 2.935) | {"best": False})
+    with hold_lock(run):
+        async with app_for(run).run_test(size=(80, 24)) as pilot:
+            page = page_of(pilot)
+            assert "best" not in text_of(page)  # the weights of step 0 are not saved
+            append(run.metrics, step_record(50))
+            append(run.metrics, eval_record(50, 3.5))
+            append(run.metrics, eval_record(55, 3.1) | {"best": False})
+            page.tick()
+            assert "val 3.1  best saved 3.5@50" in page.query_one(Status).render().plain
+
+
+@pytest.mark.parametrize("language", ["en", "es"])
+@pytest.mark.parametrize("width", [*range(50, 130, 3), 78])
+def test_no_advice_parts_the_key_from_its_name(width: int, language: Language):
+    say.language = language
+    values = dict.fromkeys(("step", "total", "steps", "tokens"), 12345)
+    values |= dict.fromkeys(("best", "loss", "now", "lowest", "usual"), "3.512")
+    values |= {"lr": "0.00033", "fall": "32%"}
+    values |= {"epochs": 120, "expected": "10.82", "got": "10.31", "stage": t("stage.reading")}
+    named = [key.removeprefix("advice.") for key in CATALOGUES["en"] if key.startswith("advice.")]
+    for name in named:
+        for action in ("train.resume", "app.sample", "train.slower"):
+            key = action.replace("slower", "resume")
+            text = advice_text(Advice(name, values, key, grave=True), action, width)
+            *_, last = lines = text.plain.split("\n")
+            shown = f"→ {KEYS[key]} {t(f'key.{action}')}"
+            assert last.endswith(shown), name
+            assert " ".join(text.plain.split()).count(shown) == 1, name
+            assert max(map(len, lines)) <= width
+            assert len(lines) <= 2 or width < 78, text.plain
+
+
+@pytest.mark.parametrize(("saved", "name"), [(True, "lower rate"), (False, "begin again")])
+async def test_what_a_diverged_run_is_offered_is_what_the_key_does(
+    tmp_path: Path, saved: bool, name: str, monkeypatch: pytest.MonkeyPatch
+):
+    begun: list[list[str]] = []
+    monkeypatch.setattr(MlxGptApp, "launch", lambda self, words: begun.append(words))
+    run = made_run(tmp_path, steps=60, end="diverged", settings=config(lr=1e3))
+    if saved:
+        (run.checkpoints / "step_000050").mkdir(parents=True)
+    async with app_for(run).run_test(size=(80, 24)) as pilot:
+        page = page_of(pilot)
+        assert advice(page).endswith(f"→ R {name}")
+        assert ("last good checkpoint" in " ".join(advice(page).split())) == saved
+        assert f" R {name} " in text_of(page)
+        assert "resume" not in text_of(page)
+        await pilot.press("R")
+        assert begun[0][-1] == "train.lr=0.001"
 
 
 async def test_a_switch_pressed_again_before_the_answer_is_switched_back(tmp_path: Path):

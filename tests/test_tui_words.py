@@ -33,19 +33,23 @@ SIGNS = {
     "advice.odd_first_loss": "V",
     "advice.too_fast": "→",
     "attention.note": "1",
-    "finish.length": "n",
     "group.attention": "qkv",
     "lens.what": "x",
     "quiz.line": "T",
     "replay.speed": "x",
     "resume.number": "0",
-    "sample.rivals": "p",
+    "sample.surprise": "p",
     "trace.parts": "→",
     "word.guessing": "V",
 }
 FORMULAS = r"(gloss\.(?!state)|keyboard\.)"
 SHORT_WORDS = {"en": "a", "es": "aeoyu"}
 SIGN = r"(?<![\w=<>≥/·’'-])\w(?![\w/’'-])|[←→↑↓⏎]"
+VERBS = (
+    r"ask|branch|break|cancel|check|choose|clear|close|compare|copy|delete|edit|evaluate|explain|"
+    r"filter|into|leave|mark|move|open|out|pause|quit|reload|rename|reset|restore|resume|reverse|"
+    r"save|scroll|smooth|sort|start|stop|take|trace|turn|undo|zero"
+)
 NAMED_KEY = r"\b(?:Esc|Enter|Intro|Space|Espacio|Tab|Backspace|Retroceso)\b"
 
 
@@ -144,6 +148,21 @@ def test_every_binding_has_a_name_and_an_explanation():
 def test_names_of_keys_fit_their_place(catalogue: dict[str, str]):
     long = [text for key, text in catalogue.items() if key.startswith("key.") and len(text) > 12]
     assert long == []
+
+
+def test_names_of_keys_in_spanish_are_nouns_or_infinitives():
+    """What English says with a verb, Spanish does; no name tells what the key does to whom."""
+    pages = ("key.app.trace",)
+    keys = [key for key in EN if key.startswith("key.") and key not in pages]
+    names = {key: ES[key] for key in keys if re.fullmatch(VERBS, EN[key])}
+    assert {key: name for key, name in names.items() if not re.search(r"[aeií]r$", name)} == {}
+
+
+@pytest.mark.parametrize("catalogue", [EN, ES], ids=["en", "es"])
+def test_lines_of_the_log_are_of_one_style(catalogue: dict[str, str]):
+    lines = {key: text for key, text in catalogue.items() if key.startswith("event.")}
+    assert {key: text for key, text in lines.items() if text != text[0].lower() + text[1:]} == {}
+    assert {key: text for key, text in lines.items() if text.endswith(".")} == {}
 
 
 @pytest.mark.parametrize("catalogue", [EN, ES], ids=["en", "es"])

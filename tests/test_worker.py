@@ -193,6 +193,13 @@ def test_the_account_adds_up_to_the_logit(worker: Worker):
     assert total == pytest.approx(answer["logit"], abs=1e-4)
 
 
+def test_what_is_refused_to_a_reader_is_in_the_language_of_the_request(worker: Worker):
+    with pytest.raises(UserError, match="un texto de dos tokens"):
+        ask(worker, "gradients", prompt="a", language="es")
+    with pytest.raises(UserError, match="a prompt of two tokens"):
+        ask(worker, "gradients", prompt="a", language="en")
+
+
 def test_gradients_are_those_of_the_loss_and_leave_the_model_as_it_was(worker: Worker):
     gpt = small_gpt(seed=10)
     tokens, targets = mx.array([IDS]), mx.array([IDS[1:]])

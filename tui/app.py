@@ -24,8 +24,10 @@ How it hangs together, for whoever adds a part:
 - Colours are variables of the theme; what they say is also said by a sign or a number.
 """
 
+import asyncio
 import gc
 import shlex
+import signal
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -36,6 +38,7 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.app import App, ReturnType, SystemCommand
 from textual.binding import Binding, BindingType
 from textual.command import CommandPalette
+from textual.css.query import NoMatches
 from textual.dom import DOMNode
 from textual.notifications import Notify
 from textual.screen import Screen
@@ -204,6 +207,9 @@ class MlxGptApp(App[None]):
         else:
             self.switch_mode(self.start_page)
         self.set_interval(TICK_SECONDS, self.tick)
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGHUP):  # the terminal is left as it was found
+            loop.add_signal_handler(number, partial(self.exit, return_code=128 + number))
         for place, make_ready in enumerate(self.to_make_ready(), 1):
             self.set_timer(place * LOAD_SECONDS, make_ready)
 
@@ -660,6 +666,11 @@ class MlxGptApp(App[None]):
         yield SystemCommand(
             t("palette.screenshot"), t("palette.screenshot.tip"), self.deliver_later
         )
+
+    def _handle_exception(self, error: Exception) -> None:
+        """While the app ends, parts that a page is built of may be gone before it is."""
+        if not (self._exit and isinstance(error, NoMatches)):
+            super()._handle_exception(error)
 
     async def on_unmount(self) -> None:
         """The replayed run and the worker go with the app; trainings do not."""

@@ -10,10 +10,10 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from mlx_gpt.config import nearest, read_toml, shown
+from mlx_gpt.config import nearest, shown
 from mlx_gpt.errors import UserError
 from mlx_gpt.language import Language
-from tui.keymap import keymap_path, lies_at
+from tui.keymap import keymap_path, lies_at, read_table
 from tui.plot import MARKS, Marks
 
 
@@ -35,7 +35,7 @@ def read_choices(path: Path, themes: Collection[str]) -> tuple[Choices, list[str
     if not lies_at(path):
         return Choices(), []
     try:
-        table = read_toml(path)
+        table = read_table(path)
     except UserError as error:
         return Choices(), [f"{error}; the next choice keeps a copy of it, {copy_of(path).name}"]
     possible = {"language": ("en", "es"), "theme": themes, "marks": MARKS}
@@ -63,12 +63,12 @@ def keep_copy(path: Path) -> None:
     if not lies_at(path):
         return
     try:
-        read_toml(path)
+        read_table(path)
     except UserError:
         try:
             shutil.copyfile(path, copy_of(path))
         except OSError as error:
-            raise UserError(f"cannot keep a copy of {path}: {error.strerror}") from error
+            raise UserError(f"cannot keep a copy of {path}: {error.strerror or error}") from error
 
 
 def write_choices(path: Path, choices: Choices) -> None:

@@ -53,7 +53,12 @@ def loss_figure(feed: Feed, metric: str, weight: float) -> Figure:
 
 def smoothed(name: str, weight: float) -> str:
     """The name of a mean, with how much it is smoothed."""
-    return f"{name} (ema {weight:g})" if weight else name
+    return f"{name} {smoothing(weight)}".rstrip()
+
+
+def smoothing(weight: float) -> str:
+    """How much a curve is smoothed; nothing where it is not."""
+    return f"(ema {weight:g})" if weight else ""
 
 
 def loss_units(feed: Feed) -> tuple[Unit, ...]:
@@ -136,8 +141,10 @@ def overlay_figure(runs: Sequence[Overlay], curve: str, weight: float) -> Figure
             steps, values = feed.steps["step"], ema(feed.steps["loss"], weight)
         drawn = Series(name, style_of(place), steps, values, points=curve == "val_loss")
         series.append(drawn._replace(sign=sign_of(place)) if len(runs) > 1 else drawn)
-    title = smoothed(t(f"curve.{curve}"), weight if curve == "loss" else 0.0)
-    return Figure(title, tuple(series), step=t("chart.step"), more=t("chart.more", count="{count}"))
+    aside = smoothing(weight if curve == "loss" else 0.0)
+    more = t("chart.more", count="{count}")
+    title, step = t(f"curve.{curve}"), t("chart.step")
+    return Figure(title, tuple(series), step=step, more=more, aside=aside)
 
 
 def zoomed(shown: Figure, look: Look, step: float, factor: float) -> Look:
@@ -153,12 +160,11 @@ def zoomed(shown: Figure, look: Look, step: float, factor: float) -> Look:
     return look._replace(x0=x0, x1=None if follows else x1)
 
 
-def neighbour(steps: np.ndarray, cursor: float | None, move: int) -> float | None:
-    """The step before or after the cursor; without one, the last step."""
-    if not len(steps):
+def neighbour(steps: np.ndarray, cursor: float | None, move: int, newest: float) -> float | None:
+    """The step before or after the cursor; without one, the one before the newest that is seen."""
+    if not len(steps) or (cursor is None and move > 0):
         return None
-    if cursor is None:
-        return float(steps[max(len(steps) - 2, 0)] if move < 0 else steps[-1])
+    cursor = newest if cursor is None else cursor
     if move < 0:
         at = int(np.searchsorted(steps, cursor)) - 1
     else:

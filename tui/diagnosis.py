@@ -14,6 +14,7 @@ SMOOTH = 0.95
 OVERFIT_SHARE = 0.02  # of the best validation loss
 PLATEAU_SHARE = 0.004  # of the loss, over a quarter of the run
 STARVED_EPOCHS = 20
+SANE_RATE = 1e-3  # of learning: what is no more than this rarely diverges
 SLOW_SHARE = 0.7  # of the median speed of the run
 SLOW_LINES = 10  # that must be slow: a single one may be a moment's work of something else
 
@@ -31,7 +32,8 @@ def diagnose(feed: Feed) -> Advice:
     """The gravest thing that can be said of the run as it is."""
     if feed.gone:
         return Advice("gone", {}, "app.runs", grave=True)
-    checks = (asked, ended, not_finite, too_fast, overfitting, slowed, starved, plateau, first_loss)
+    checks = (asked, ended, paused, not_finite, too_fast, overfitting)
+    checks += (slowed, starved, plateau, first_loss)
     for check in checks:
         advice = check(feed)
         if advice is not None:
@@ -60,10 +62,24 @@ def ended(feed: Feed) -> Advice | None:
     return None
 
 
+def paused(feed: Feed) -> Advice | None:
+    """The trainer waits until someone lets it go on."""
+    if feed.state != "paused":
+        return None
+    return Advice("paused", {"step": feed.step, "total": feed.total}, "train.pause")
+
+
 def lower_rate(feed: Feed) -> str:
-    """A third of the learning rate, as one types it."""
-    rate = feed.setting("train.lr")
-    return f"{float(f'{rate / 3:.2g}'):.12g}" if isinstance(rate, int | float) else "lr/3"
+    """A third of the learning rate, or what is sane where even that is absurd, as one types it.
+
+    A cosine takes none below the rate at its end.
+    """
+    rate, end = feed.setting("train.lr"), feed.setting("train.min_lr")
+    if not isinstance(rate, int | float):
+        return "lr/3"
+    bound = feed.setting("train.schedule") == "cosine" and isinstance(end, int | float)
+    lower = max(float(f"{min(rate / 3, SANE_RATE):.2g}"), end if bound else 0.0)
+    return f"{lower:.12g}"
 
 
 def not_finite(feed: Feed) -> Advice | None:
@@ -174,5 +190,5 @@ def learning(feed: Feed) -> Advice:
 
 
 def best_text(feed: Feed) -> str:
-    """The lowest validation loss in words."""
-    return f"{feed.best.loss:.3f}" if feed.best else "–"
+    """The validation loss of the best that is saved; the weights of step 0 are not."""
+    return f"{feed.best.loss:.3f}" if feed.best and feed.best.step else "–"

@@ -42,7 +42,8 @@ def turned(dial: Dial, value: float, move: int) -> float:
 
 
 def dial_text(dial: Dial, value: float, off: str) -> str:
-    """A dial and its value in few characters."""
+    """A dial and its value in few characters: two decimals, and more only where it has more."""
     if value == dial.off:
         return f"{dial.label} {off}"
-    return f"{dial.label} {value:g}" if dial.name in WHOLE else f"{dial.label} {value:.2f}"
+    short = dial.name not in WHOLE and round(value, 2) == value
+    return f"{dial.label} {value:.2f}" if short else f"{dial.label} {value:g}"

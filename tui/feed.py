@@ -4,6 +4,7 @@ Everything is read in slices of some milliseconds, so that no key waits for a bi
 """
 
 import json
+import stat
 import time
 from collections import deque
 from collections.abc import Iterable, Sequence
@@ -66,6 +67,8 @@ class Reader:
         """Whole lines from the next `most` bytes, and whether the file began anew."""
         try:
             status = self.path.stat()
+            if not stat.S_ISREG(status.st_mode):
+                raise OSError  # a pipe would be waited for
             known = status.st_ino, status.st_size
             if known == (self.inode, self.offset):
                 return [], False
@@ -358,6 +361,12 @@ class Feed:
         section, _, name = key.partition(".")
         values = self.config.get(section)
         return values.get(name) if isinstance(values, dict) else None
+
+    @property
+    def probe_prompts(self) -> list[str]:
+        """The prompts that the run continues at its evaluations."""
+        told = self.setting("train.probe_prompts")
+        return [each for each in told if isinstance(each, str)] if isinstance(told, list) else []
 
     @property
     def step(self) -> int:

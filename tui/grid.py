@@ -7,7 +7,7 @@ import numpy as np
 from textual.content import Content
 
 from mlx_gpt.traces import Row
-from tui.heat import MODES, Cell, Mode, Table, Window, heatmap, slice_of
+from tui.heat import MODES, Cell, Mode, Table, Window, best_mode, heatmap, slice_of
 from tui.inside import array
 
 
@@ -18,6 +18,7 @@ class Grid:
         self.pair = self.held = 0
         self.index: dict[str, list[int]] = {}
         self.mode: Mode = "auto"
+        self.fits: Mode = "auto"  # what automatic comes to, in the table that was drawn last
         self.corner = (0, 0)
         self.window: Window | None = None
         self.shape = (0, 0)  # of the table that was drawn last
@@ -59,8 +60,10 @@ class Grid:
         self.leave()
 
     def next_mode(self) -> None:
-        """Numbers, blocks, half blocks, signs, or whichever fits."""
-        self.mode = MODES[(MODES.index(self.mode) + 1) % len(MODES)]
+        """Numbers, blocks, half blocks, signs, or whichever fits; that one comes only once."""
+        at = MODES.index(self.mode)
+        ways = (*MODES[at + 1 :], *MODES[: at + 1])
+        self.mode = next(mode for mode in ways if mode != self.fits)
 
     def scroll(self, rows: int, columns: int) -> None:
         """Half a window further."""
@@ -91,14 +94,14 @@ class Grid:
         """Another table: from its start, no cell of it is read."""
         self.corner, self.cell = (0, 0), None
 
-    def describe(self, row: Row) -> str:
+    def describe(self, row: Row, *, sizes: bool = True) -> str:
         """The axes: those of the table with their size, the others with their index."""
         words, shown, index = [], self.axes(row), self.place(row)
         held = self.held_axis(row)
         for axis, (name, size) in enumerate(zip(row.axes.split(), row.shape, strict=True)):
+            place = f":{size}" if axis in shown else f"={index[axis]}/{size}"
             mark = "›" if axis == held else ""
-            inside = axis in shown
-            words.append(f"{name}:{size}" if inside else f"{mark}{name}={index[axis]}/{size}")
+            words.append(f"{mark}{name}{place if sizes else place.partition('/')[0]}")
         return " ".join(words)
 
     def table(self, row: Row, answer: Mapping[str, Any]) -> tuple[np.ndarray, list[str]]:
@@ -116,6 +119,7 @@ class Grid:
         R, C = self.shape = table.values.shape
         if self.cell is not None:
             self.cell = min(self.cell[0], R - 1), min(self.cell[1], C - 1)
+        self.fits = best_mode(table, width, height - 1, colour=colour)
         content, window, _ = heatmap(
             table,
             width,

@@ -140,6 +140,17 @@ def window_of(table: Table, mode: Mode, width: int, height: int, corner: tuple[i
     return Window(first_row, first_column, rows, columns)
 
 
+def label_width(table: Table, width: int) -> int:
+    """The columns that the labels of rows take: a quarter at most."""
+    return min(max([cell_len(name) for name in table.rows] or [0]), max(width // 4, 4))
+
+
+def best_mode(table: Table, width: int, height: int, *, colour: bool) -> Mode:
+    """The mode of a heatmap within so many columns and lines, labels counted."""
+    room = max(width - label_width(table, width) - 1, 2)
+    return fitting(table, room, height - 1, colour=colour)
+
+
 def heatmap(
     table: Table,
     width: int,
@@ -154,10 +165,10 @@ def heatmap(
 
     The labels of the row and column of `cell` stand out.
     """
-    label = min(max([cell_len(name) for name in table.rows] or [0]), max(width // 4, 4))
+    label = label_width(table, width)
     room = max(width - label - 1, 2)
     if mode == "auto":
-        mode = fitting(table, room, height - 1, colour=colour)
+        mode = best_mode(table, width, height, colour=colour)
     spare = room - table.values.shape[1] * cell_width(mode, table.shares)
     if mode in HALVES and spare > 0:
         more = min(spare, label + 1)

@@ -19,6 +19,8 @@ def history_path() -> Path:
 def read_prompts(path: Path) -> list[str]:
     """The prompts, oldest first; what is no prompt is passed over."""
     try:
+        if not path.is_file():
+            return []
         lines = path.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
         return []

@@ -33,7 +33,6 @@ class Loaded(NamedTuple):
     place: Place
     source: str
     step: int | None
-    notes: tuple[str, ...]
     config: Mapping[str, Any]
     sample: Mapping[str, Any]
     pieces: Sequence[str]
@@ -94,6 +93,7 @@ class Inside:
     def __init__(self, client: Client, root: str = "runs") -> None:
         self.client, self.root = client, root
         self.loaded: Loaded | None = None
+        self.untold: tuple[str, ...] = ()  # what the user should hear of it, and has not yet
 
     async def close(self) -> None:
         """Let the client go."""
@@ -109,13 +109,18 @@ class Inside:
             place,
             str(facts["source"]),
             facts["step"],
-            tuple(facts["notes"]),
             facts["config"],
             facts["sample"],
             facts["pieces"],
             facts["end_id"],
         )
+        self.untold = tuple(facts["notes"])
         return self.loaded
+
+    def news(self) -> str:
+        """What is to be told of the model in hand; each load is told of once."""
+        notes, self.untold = self.untold, ()
+        return "\n".join(notes)
 
 
 def array(record: Mapping[str, Any]) -> np.ndarray:

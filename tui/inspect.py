@@ -292,7 +292,7 @@ def labs_text(
 def verdict_line(verdict: Record) -> Content:
     """A lab, whether it noticed, and by which figure."""
     name = say(verdict["name"]["en"], verdict["name"]["es"])
-    head = f"{verdict['id']} {fitted(name, 18)} "
+    head = f"{verdict['id']} {name}{' ' * (18 - cell_len(name))} "
     if verdict["skipped"]:
         return Content.styled(f"– {head}", "$text-muted")
     if verdict["ok"]:

@@ -7,6 +7,7 @@ the footer, `tip.ID` explains it in the help. The file is TOML: `"train.pause" =
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from textual.binding import Binding
 from textual.keys import REPLACED_KEYS, Keys, key_to_character
@@ -43,13 +44,22 @@ def lies_at(path: Path) -> bool:
         return False
 
 
+def read_table(path: Path) -> dict[str, Any]:
+    """The table in a settings file; UserError where there is none."""
+    if path.is_fifo():
+        raise UserError(f"cannot read {path}: it is a pipe")
+    return read_toml(path)
+
+
 def read_keymap(path: Path, screens: Mapping[str, Iterable[Binding]]) -> dict[str, str]:
     """The user's keys by binding id, checked; empty where there is no file."""
     if not lies_at(path):
         return {}
-    table = read_toml(path)
+    table = read_table(path)
     known = {binding.id: binding.key for bindings in screens.values() for binding in bindings}
     for name, keys in table.items():
+        if isinstance(keys, dict):
+            raise UserError(f'{path}: {name} is a table; quote the names, as in "app.quit" = "x"')
         if name not in known:
             ids = [binding_id for binding_id in known if binding_id]
             raise UserError(f"{path}: no key binding {name}{nearest(name, ids)}")

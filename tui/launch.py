@@ -39,9 +39,15 @@ def resume_words(run: Run, *, lr: str = "", steps: int = 0, eco: bool = False) -
 
 
 def again_words(run: Run, root: Path) -> list[str]:
-    """The command that trains a run once more from its start, under the next name that is free."""
-    name = new_run_name(root, run.name)
-    return at_root(root, ["mlx-gpt", "train", str(run.config_toml), "--name", name])
+    """The command that trains a run once more from its start, under the next name that is free.
+
+    The name of a folder may be one that no new run can have; then the trainer finds one.
+    """
+    try:
+        name = ["--name", new_run_name(root, run.name)]
+    except UserError:
+        name = []
+    return at_root(root, ["mlx-gpt", "train", str(run.config_toml), *name])
 
 
 class Stage(NamedTuple):

@@ -13,6 +13,7 @@ from tui.compare import differences
 from tui.curves import sign_of
 from tui.feed import Columns, Feed, Probe
 from tui.i18n import t
+from tui.plot import known_at
 from tui.story import at_step, changes, spoken
 
 MOST = 4  # runs beside each other
@@ -22,12 +23,6 @@ NARROWEST = 10  # a column of settings
 def title(feeds: Sequence[Feed], number: int, width: int) -> str:
     """What stands above a run's column: its letter and its name."""
     return f"{sign_of(number)} {shortened(visible(feeds[number].run.name), max(width - 2, 1))}"
-
-
-def probes_of(feed: Feed) -> list[str]:
-    """The prompts that a run is asked, as its settings say."""
-    probes = feed.setting("train.probe_prompts")
-    return [each for each in probes if isinstance(each, str)] if isinstance(probes, list) else []
 
 
 def prompts_of(feeds: Sequence[Feed]) -> list[str]:
@@ -57,7 +52,7 @@ def sample_text(feeds: Sequence[Feed], number: int, prompt: str, step: int) -> C
     losses = Content.styled(losses_text(feed, step), "$text-muted")
     said = sample_of(feed, prompt, step)
     if said is None:
-        why = "side.silent" if prompt in (*feed.probes, *probes_of(feed)) else "side.unasked"
+        why = "side.silent" if prompt in (*feed.probes, *feed.probe_prompts) else "side.unasked"
         return Content("\n").join([losses, Content(t(why))])
     beside = sample_of(other, prompt, step)
     text = changes(visible(beside.text) if beside else "", visible(said.text))
@@ -74,7 +69,7 @@ def losses_text(feed: Feed, step: int) -> str:
 
 def loss_text(name: str, columns: Columns, field: str, step: int) -> str:
     """A loss at a step; where it is older, with the step it is of."""
-    at = int(np.searchsorted(columns["step"], step, side="right")) - 1
+    at = known_at(columns["step"], step)
     if at < 0 or not np.isfinite(columns[field][at]):
         return f"{name} –"
     own = int(columns["step"][at])

@@ -107,6 +107,7 @@ class Page(Bare):
         super().__init__()
         self.language = say.language
         self.begun = False
+        self.put_away: Widget | None = None  # had the focus when the terminal became too small
         self.parts: list[Widget] = []
 
     def on_mount(self) -> None:
@@ -142,9 +143,14 @@ class Page(Bare):
         yield Static()
 
     def on_resize(self) -> None:
-        """Too small a terminal shows one sentence."""
+        """Too small a terminal shows one sentence; what had the focus before has it afterwards."""
         width, height = self.app.size
-        self.set_class(width < SMALLEST[0] or height < SMALLEST[1], "-too-small")
+        small = width < SMALLEST[0] or height < SMALLEST[1]
+        if small and not self.has_class("-too-small"):
+            self.put_away = self.focused
+        self.set_class(small, "-too-small")
+        if not small and self.focused is None and self.put_away is not None:
+            self.call_after_refresh(self.set_focus, self.put_away)
 
     def tick(self) -> bool:
         """Look for what is new, a slice at a time; whether more is waiting."""

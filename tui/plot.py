@@ -20,6 +20,7 @@ BRAILLE = np.array([[0x01, 0x08], [0x02, 0x10], [0x04, 0x20], [0x40, 0x80]])
 BLOCKS = np.array([" ", "▀", "▄", "█"])
 LABEL_WIDTH = 7
 ROBUST = (1.0, 97.0)  # percentiles that an outlier-safe range spans
+FEW = 30  # values of a curve that are too few to call any of them an outlier
 OUTLYING = 2.5  # times the lowest of the curves' upper ends: a curve so high does not set the range
 SIGN_COLUMNS = 24  # between two signs of a curve
 DIGITS = 3  # of a number in few characters
@@ -62,6 +63,7 @@ class Figure(NamedTuple):
     bytes: bool = False
     step: str = ""  # what the steps are called
     more: str = "+{count}"  # what is said of curves whose names have no room
+    aside: str = ""  # what the title adds where every curve with a sign can be told beside it
 
 
 class Look(NamedTuple):
@@ -132,7 +134,9 @@ def view_of(figure: Figure, look: Look) -> View:
     near = [line.y for line in figure.references if line.y > 0]
     if near and not curves:
         y0, y1 = min(near), max(near)
-    return View(x0, max(x1, x0 + 1e-9), *padded(y0, y1, look.log), look.log, hidden)
+    return View(
+        x0, max(x1, x0 + 1e-9 * max(abs(x0), 1)), *padded(y0, y1, look.log), look.log, hidden
+    )
 
 
 def visible_values(figure: Figure, x0: float, x1: float, log: bool) -> list[np.ndarray]:
@@ -165,7 +169,7 @@ def y_range(curves: Sequence[np.ndarray], robust: bool) -> tuple[float, float, i
         return 1.0, 10.0, 0
     if not robust:
         return min(float(c.min()) for c in curves), max(float(c.max()) for c in curves), 0
-    ends = [percentiles(curve, ROBUST) for curve in curves]
+    ends = [percentiles(c, ROBUST if len(c) >= FEW else (0, 100)) for c in curves]
     lowest = min(float(high) for _, high in ends)
     usual = [(low, high) for low, high in ends if not high > OUTLYING * lowest > 0]
     low, high = min(float(low) for low, _ in usual), max(float(high) for _, high in usual)
@@ -521,7 +525,8 @@ def title(figure: Figure, look: Look, view: View, width: int) -> Line:
     """The name of the chart, the value of each curve at the cursor or its end, what is hidden."""
     figure = trimmed(figure, look, view, width)
     named = told_curves(figure, look)
-    line = fitting(Piece(figure.title, "title"), notes_of(figure, look, view), width)
+    head = Piece(f"{figure.title} {figure.aside}".rstrip(), "title")
+    line = fitting(head, notes_of(figure, look, view), width)
     lost = sum(notes[0] not in line for notes in named)
     if not lost:
         return line
@@ -553,11 +558,14 @@ def trimmed(figure: Figure, look: Look, view: View, width: int) -> Figure:
     names = [cell_len(each.name) for each in figure.series if each.sign]
     if not names:
         return figure
-    head = cell_len(figure.title)
-    spare = width - head - length(notes_of(named_within(figure, 0), look, view))
+    notes = length(notes_of(named_within(figure, 0), look, view))
+    if cell_len(f"{figure.title} {figure.aside}") + notes > width:
+        figure = figure._replace(aside="")
+    head = cell_len(f"{figure.title} {figure.aside}".rstrip())
+    spare = width - head - notes
     rooms = range(max(names), 1, -1)
     most = next((m for m in rooms if sum(min(each, m) + 1 for each in names) <= spare), 0)
-    title = shortened(figure.title, head + min(spare, 0))
+    title = shortened(figure.title, head + spare) if spare < 0 else figure.title
     return named_within(figure, most)._replace(title=title)
 
 
@@ -603,8 +611,8 @@ def own_step(series: Series, look: Look, figure: Figure) -> str:
         return ""
     ends = [float(each.x[-1]) for each in figure.series if len(each.x)]
     wanted = max(ends) if look.cursor is None else look.cursor
-    step = float(series.x[place_at(series, look.cursor)])
-    return "" if step == wanted else f" ({step:.0f})"
+    at = place_at(series, look.cursor)
+    return "" if at < 0 or series.x[at] == wanted else f" ({series.x[at]:.0f})"
 
 
 def value_text(value: float | None, as_bytes: bool) -> str:
@@ -620,20 +628,16 @@ def number(value: float) -> str:
 
 
 def value_at(series: Series, cursor: float | None) -> float | None:
-    """The value at the step nearest to the cursor, or the last one."""
-    return float(series.y[place_at(series, cursor)]) if len(series.x) else None
+    """The value at the cursor, or the last one."""
+    at = place_at(series, cursor)
+    return float(series.y[at]) if at >= 0 else None
 
 
 def place_at(series: Series, cursor: float | None) -> int:
-    """The index of the step nearest to the cursor, or of the last one."""
-    return len(series.x) - 1 if cursor is None else nearest_index(series.x, cursor)
+    """The index of what was known at the cursor, or of the last step; -1 where there is none."""
+    return len(series.x) - 1 if cursor is None else known_at(series.x, cursor)
 
 
-def nearest_index(x: np.ndarray, value: float) -> int:
-    """The index of the entry nearest to a value; x ascending and not empty."""
-    after = int(np.searchsorted(x, value))
-    if after == 0:
-        return 0
-    if after == len(x) or value - x[after - 1] <= x[after] - value:
-        return after - 1
-    return after
+def known_at(steps: np.ndarray, step: float) -> int:
+    """The index of the last of ascending steps up to this one; -1 where there is none."""
+    return int(np.searchsorted(steps, step, side="right")) - 1

@@ -75,6 +75,23 @@ class Replay:
         """Whether everything has been played."""
         return self.at >= len(self.moments)
 
+    @property
+    def waiting(self) -> bool:
+        """Whether it does not play by itself."""
+        return self.paused or not self.speed
+
+    @property
+    def by_step(self) -> bool:
+        """Whether it waits for a key before each evaluation."""
+        return not self.speed and not self.finished
+
+    def seconds_left(self) -> float | None:
+        """The time to the end at the speed of the replay; None where it does not play by itself."""
+        if not self.speed or not self.moments:
+            return None
+        whole = self.moments[-1].time - self.moments[0].time
+        return max(whole - self.seconds, 0.0) / self.speed
+
     def advance(self) -> None:
         """Write what has become due since the last look, and obey."""
         now = self.clock()
@@ -108,8 +125,11 @@ class Replay:
         self.play_until(self.seconds)
 
     def change_speed(self) -> str:
-        """The next speed, and what to say of it."""
+        """The next speed, and what to say of it; step by step it waits as if paused."""
+        waited = self.waiting
         self.speed = SPEEDS[(SPEEDS.index(self.speed) + 1) % len(SPEEDS)]
+        if self.waiting != waited:
+            self.note(kind="paused" if self.waiting else "resumed", step=self.step)
         return t("replay.speed", speed=self.speed) if self.speed else t("replay.by_step")
 
     def obey(self, command: Record) -> None:
@@ -118,7 +138,7 @@ class Replay:
         if cmd in ("pause", "resume"):
             self.paused = cmd == "pause"
             self.answer(command, step=self.step)
-            self.note(kind="paused" if self.paused else "resumed", step=self.step)
+            self.note(kind="paused" if self.waiting else "resumed", step=self.step)
         elif cmd == "stop":
             self.answer(command, message=t("replay.stopped", step=self.step))
             self.note(kind="finished", reason="stopped", step=self.step, replayed=True)

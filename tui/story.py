@@ -11,7 +11,7 @@ from textual.content import Content
 from mlx_gpt.config import shown
 from mlx_gpt.run import Record
 from mlx_gpt.terminal import one_line, visible
-from tui.feed import Answer, Feed, Probe, Surprise
+from tui.feed import Answer, Feed, Probe, Surprise, whole
 from tui.i18n import known, t
 
 Entry = TypeVar("Entry", Probe, Surprise)
@@ -36,22 +36,56 @@ def at_step(entries: Sequence[Entry], cursor: float | None) -> int:
     return sum(entry.step <= cursor for entry in entries) - 1
 
 
-def probe_text(feed: Feed, cursor: float | None) -> tuple[str, Content]:
-    """What the model made of each probe prompt at that step, and of what was asked by hand."""
+def probe_text(feed: Feed, cursor: float | None, way: str = "") -> tuple[str, Content]:
+    """What the model made of each probe prompt at that step, and of what was asked by hand.
+
+    `way` says how there can be a sample of now.
+    """
     parts: list[Content] = []
-    place = ""
+    place, newest = "", -1
     for prompt, entries in feed.probes.items():
         at = at_step(entries, cursor)
         if at < 0:
             continue
         place = f" · {t('probe.place', step=entries[at].step, at=at + 1, count=len(entries))}"
+        newest = max(newest, entries[at].step)
         before = entries[at - 1].text if at > 0 else ""
         parts.append(spoken(prompt, changes(visible(before), visible(entries[at].text))))
-    for answer in list(feed.answers.values())[-1:]:
+    answer = answer_at(feed, cursor)
+    if answer is not None:
         parts.append(asked(answer))
-    if not parts:
-        return t("pane.probes"), Content(t("probe.none"))
+        newest = max(newest, answer.step or 0)
+    notes = [*([] if parts else [no_samples(feed)]), *measured_only(feed, cursor, newest)]
+    if notes:
+        parts.append(Content.styled(" ".join([*notes, way]).rstrip(), "$text-muted"))
     return f"{t('pane.probes')}{place}", Content("\n").join(parts)
+
+
+def answer_at(feed: Feed, cursor: float | None) -> Answer | None:
+    """The last sample that was asked for by hand up to that step."""
+    answers = [
+        each
+        for each in feed.answers.values()
+        if cursor is None or (each.step is not None and each.step <= cursor)
+    ]
+    return answers[-1] if answers else None
+
+
+def no_samples(feed: Feed) -> str:
+    """Why there are no samples, or when there will be some."""
+    if not feed.alive:
+        return t("probe.over")
+    if not feed.setting("train.probe_prompts"):
+        return t("probe.no_prompts")
+    return t("probe.none", every=feed.setting("train.eval_every"))
+
+
+def measured_only(feed: Feed, cursor: float | None, since: int) -> list[str]:
+    """That an evaluation asked for by hand, newer than what is shown, gave its loss alone."""
+    acks = [ack for ack in feed.acks if ack.get("cmd") == "eval" and ack.get("ok") is True]
+    steps = [step for ack in acks if (step := whole(ack.get("step"))) is not None]
+    known = [step for step in steps if step > since and (cursor is None or step <= cursor)]
+    return [t("probe.measured", step=step) for step in known[-1:]]
 
 
 def asked(answer: Answer) -> Content:
@@ -95,7 +129,10 @@ def surprise_text(feed: Feed, cursor: float | None) -> tuple[str, Content]:
         for piece, loss in zip(now.pieces, now.losses, strict=True)
         if piece
     ]
-    return title, Content.assemble(*tokens, "\n", legend())
+    notes = [
+        Content.styled(f"\n{each}", "$text-muted") for each in measured_only(feed, cursor, now.step)
+    ]
+    return title, Content.assemble(*tokens, "\n", legend(), *notes)
 
 
 def level(loss: float) -> int:

@@ -12,6 +12,7 @@ from mlx_gpt.run import Record
 from tui.feed import number
 from tui.inside import array
 
+END = "‹end›"  # the name of the token that ends a text
 NAMED = 60  # rivals of a token that can be looked at, at least
 ROUNDING = 1e-6  # as in mlx_gpt.sampling: what a sum of probabilities may be off by
 GREEDY_BELOW = 1e-6  # likewise
@@ -55,6 +56,11 @@ class Strand:
     def text_at(self, at: int) -> str:
         """The text before a token."""
         return self.text + "".join(piece.text for piece in self.pieces[:at])
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the model itself ended the text."""
+        return bool(self.pieces) and self.pieces[-1].name == END
 
     @property
     def chosen_up_to(self) -> int:

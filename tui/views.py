@@ -222,7 +222,7 @@ class Views:
         grid = self.grid
         fields = row_request(row.name, row.shape, grid.axes(row), grid.place(row))
         answer = self.answer("value", fields)
-        title = f"{t('view.values')} · {row.kind}  {grid.describe(row)}"
+        title = self.values_title(row, room)
         if answer is None:
             return title, self.waiting()
         values, names = grid.table(row, answer)
@@ -231,6 +231,13 @@ class Views:
         words = self.read_out(table)
         note = Content.styled(visible(words), "$text-muted") if words else slice_line(values)
         return title, Content("\n").join([drawn, note])
+
+    def values_title(self, row: Row, room: Room) -> str:
+        """The row and how its axes stand: as much else as there is room for."""
+        axes, short = self.grid.describe(row), self.grid.describe(row, sizes=False)
+        kind = f"{t('view.values')} · {row.kind}  "
+        ways = (f"{kind}{axes}", f"{row.kind}  {axes}", f"{row.kind}  {short}", axes)
+        return next((way for way in ways if len(way) <= room.width), short)
 
     def attention(self, layer: int, room: Room) -> tuple[str, Content]:
         """Who looks at whom: the weights of one head."""

@@ -18,6 +18,7 @@ from contextlib import aclosing
 from typing import IO, Any, Protocol
 
 from mlx_gpt.errors import UserError
+from mlx_gpt.language import say
 from mlx_gpt.run import Record
 from tui.i18n import t
 
@@ -73,7 +74,7 @@ class Worker:
         """The records that the running process answers."""
         request_id = next(self.ids)
         queue = self.waiting[request_id] = asyncio.Queue()
-        self.write({"id": request_id, "do": do, **fields})
+        self.write({"id": request_id, "do": do, "language": say.language, **fields})
         done = False
         try:
             while not done:

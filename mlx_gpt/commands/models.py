@@ -82,7 +82,7 @@ def find_model(name: str | None, *, root: Path = Path("runs"), which: str | None
         if name and (is_model_folder(folder) or is_gguf(folder)):
             return from_source(folder, which)
     if name == SMALL_MODEL:
-        return small_model(which)
+        return from_source(preset_folder() / SMALL_MODEL, which)
     if name in preset_names():
         if which:
             raise UserError(f"the preset {name} is not trained: leave out --checkpoint {which}")
@@ -116,7 +116,7 @@ def newest_run(root: Path) -> Run | None:
 
 
 def small_model(which: str | None) -> Model:
-    """The model that comes with the project, trained on the built-in stories."""
+    """The model that comes with the project, for whoever has named none and has no run."""
     note = say(
         "This is the small model that comes along; train your own: mlx-gpt train",
         "Este es el modelo pequeño incluido; entrena el tuyo: mlx-gpt train",

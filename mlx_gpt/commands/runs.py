@@ -43,7 +43,16 @@ RUNS_OF = {
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """What to do, and with which runs."""
-    parser.add_argument("action", nargs="?", default="list", choices=tuple(RUNS_OF))
+    parser.add_argument(
+        "action",
+        nargs="?",
+        default="list",
+        choices=tuple(RUNS_OF),
+        help=say(
+            "what to do (list); best is of the run's own evaluations, not of one asked for",
+            "qué hacer (list); mejor es de las evaluaciones propias, no de una pedida",
+        ),
+    )
     parser.add_argument(
         "runs", nargs="*", metavar="RUN", help=say("name or folder", "nombre o carpeta")
     )
@@ -100,9 +109,8 @@ def summaries_in(root: Path) -> Iterator[Summary]:
     for each in list_runs(root):
         try:
             yield summary(each)
-        except OSError as error:
-            reason = f"{error.filename}: {error.strerror}"
-            note(say(f"! {each.name} is left out; {reason}", f"! se omite {each.name}; {reason}"))
+        except UserError as error:
+            note(say(f"! {each.name} is left out; {error}", f"! se omite {each.name}; {error}"))
 
 
 def show_list(root: Path, *, as_json: bool) -> None:

@@ -39,9 +39,9 @@ EN = {
         "red ones are surprises. {press[app.tour]}: next"
     ),
     "tour.6": (
-        "{press[sample.back]} goes to a token; below stand its rivals. "
-        "{press[sample.unlikelier]} chooses one, {press[sample.branch]} lets the text go on "
-        "from it. {press[app.tour]}: next"
+        "{press[sample.back]} goes to a token of the text ({press[sample.generate]} writes one); "
+        "the bars show its rivals. To go on from one ({press[sample.branch]}) you need a model of "
+        "your own. {press[app.tour]}: next"
     ),
     "tour.7": (
         "{press[sample.dial]} takes a dial in hand, {press[sample.more]} turns it: "
@@ -137,7 +137,8 @@ EN = {
     "curve.val_loss": "validation loss",
     "status.left": "{time} left",
     "status.eco": "eco",
-    "status.best": "best",
+    "status.best": "best saved",
+    "status.by_step": "step by step",
     "status.planned": "estimated {size}",
     "status.memory": "mem",
     "runs.filter": "name, state, or a condition: lr>=1e-3  val<2  model.n_layers=4",
@@ -221,8 +222,16 @@ EN = {
     "memory.activations": "activations",
     "probe.place": "step {step} ({at} of {count})",
     "probe.none": (
-        "At each evaluation the model continues the same prompts; they appear here. "
-        "{press[train.sample]}: ask now."
+        "At each evaluation of its own, every {every} steps, the model continues the same "
+        "prompts; they appear here."
+    ),
+    "probe.ask": "{press[train.sample]}: ask now.",
+    "probe.saved": "{press[app.sample]}: let what was saved write.",
+    "probe.over": "No samples were taken.",
+    "probe.no_prompts": "Its settings name no prompts to continue (train.probe_prompts).",
+    "probe.measured": (
+        "The evaluation asked for at step {step} gave the loss alone; samples and surprise come "
+        "with the run's own."
     ),
     "probe.asked": "asked",
     "probe.asked_at": "asked at {step}",
@@ -242,15 +251,15 @@ EN = {
     "event.warning": "warning: {message}",
     "event.error": "error: {message}",
     "event.ack.refused": "refused: {message}",
-    "event.ack.pause": "Paused at step {step}.",
-    "event.ack.resume": "Goes on from step {step}.",
-    "event.ack.save": "Saved step {step}.",
-    "event.ack.stop": "Stopping at step {step}, and saving it.",
-    "event.ack.eval": "Evaluated at step {step}.",
-    "event.ack.snapshot": "The weights of step {step} are set apart to be looked at.",
-    "event.ack.eco": "Eco off from step {step}.",
-    "event.ack.eco.on": "Eco on from step {step}: it rests as long as it works.",
-    "event.ack.sample": "The model of step {step} answers.",
+    "event.ack.pause": "paused at step {step}",
+    "event.ack.resume": "goes on from step {step}",
+    "event.ack.save": "saved step {step}",
+    "event.ack.stop": "stopping at step {step}, and saving it",
+    "event.ack.eval": "evaluated at step {step}",
+    "event.ack.snapshot": "the weights of step {step} are set apart to be looked at",
+    "event.ack.eco": "eco off from step {step}",
+    "event.ack.eco.on": "eco on from step {step}: it rests as long as it works",
+    "event.ack.sample": "the model of step {step} answers",
     "event.sample_end": "asked at step {step}: {prompt}│{text}",
     "event.finished.done": "all {step} steps are done",
     "event.finished.early": "ended at step {step}: validation no longer improved",
@@ -265,6 +274,8 @@ EN = {
         "The replay is stopped at step {step} of {total}; {press[train.resume]} plays it again "
         "from the start."
     ),
+    "advice.paused": "Paused at step {step} of {total}: it waits for you.",
+    "advice.by_step": "Step by step: the replay waits at step {step} of {total}.",
     "advice.asked.pause": "Asked to pause; waiting for the step to end.",
     "advice.asked.resume": "Asked to go on; waiting for the trainer.",
     "advice.asked.save": "Asked to save; waiting for the step to end.",
@@ -279,10 +290,12 @@ EN = {
     ),
     "advice.preparing": "A training is being prepared: {stage}",
     "advice.diverged": (
-        "It diverged at step {step}. Go on from the last checkpoint with train.lr={lr}."
+        "It diverged at step {step}. {press[train.resume]} goes on from the last good "
+        "checkpoint with train.lr={lr}."
     ),
     "advice.diverged_early": (
-        "It diverged at step {step}, before the first checkpoint. Begin again with train.lr={lr}."
+        "It diverged at step {step}, before the first checkpoint. {press[train.resume]} begins "
+        "again with train.lr={lr}."
     ),
     "advice.interrupted": "The trainer is gone at step {step} of {total}; nothing saved is lost.",
     "advice.not_finite": (
@@ -292,7 +305,8 @@ EN = {
         "The loss climbs ({lowest} → {now}): the learning rate is too high. Try train.lr={lr}."
     ),
     "advice.overfitting": (
-        "Overfitting: validation was best at step {step} ({best}), now {now}. The best is kept."
+        "Overfitting: validation was {best} at step {step} and is {now} now. What was saved then "
+        "is kept."
     ),
     "advice.starved": (
         "The text ({tokens} tokens) will be seen {epochs} times: more text helps more than "
@@ -306,7 +320,9 @@ EN = {
         "The untrained loss should be about ln V = {expected}, but it is {got}: look at the "
         "initialisation."
     ),
-    "advice.finished": "Finished at step {step}; best validation loss {best}. Now talk to it.",
+    "advice.finished": (
+        "Finished at step {step}; validation loss of the best saved: {best}. Now talk to it."
+    ),
     "advice.waiting": "The first steps are being computed.",
     "advice.learning": "Learning: the loss fell by {fall} in the last {steps} steps.",
     "help.runs": (
@@ -316,7 +332,8 @@ EN = {
         "their curves lie over each other below, each with the letter of its row, and what "
         "differs in their settings stands beside them; {press[runs.compare]} puts two to four "
         "side by side, with what they say and where they look. {press[runs.outliers]} takes in "
-        "outliers, as the losses of a run that diverged."
+        "outliers, as the losses of a run that diverged. {press[runs.clear]} takes the filter "
+        "away, pressed again the marks."
     ),
     "help.table": "The table: a run a line. The figures are the newest the run has written.",
     "help.settings": "What the chosen run is; with several, only the settings that differ.",
@@ -344,14 +361,21 @@ EN = {
         "highest step, the smoothed mean over it, validation as dots. The dashed lines are "
         "what guessing costs: blindly (ln V), by how often each token comes (unigram), by what "
         "follows what (bigram). {press[train.back]}/{press[train.forward]} move a cursor "
-        "through the evaluations; the samples below move along. A click in a chart puts it "
-        "there, the wheel looks closer. The title gives the values at the cursor: in nats, in "
-        "bits a character of text, and as perplexity."
+        "through the evaluations and the samples asked for; what stands below moves along. A "
+        "click in a chart puts it there, the wheel looks closer. The title gives the values at "
+        "the cursor: in nats, in bits a character of text, and as perplexity."
     ),
     "help.status": (
         "State, progress, time left at the pace of the last minute, eco where it rests after "
-        "each step; the newest losses, learning rate, gradient norm, and peak memory "
-        "beside what was estimated for the run."
+        "each step; the newest losses, the best of the run's own evaluations, whose weights are "
+        "saved (one asked for keeps nothing), learning rate, gradient norm, and peak memory beside "
+        "what was estimated for the run."
+    ),
+    "help.chart": (
+        "Curves over the steps. The title gives the value of each at the cursor, which is the last "
+        "known up to that step, or at its end. In a range that outliers do not set, ⋯12 in the "
+        "title says that 12 values lie outside. A red ✗ on the axis is a step whose value is no "
+        "number."
     ),
     "help.probes": (
         "The same prompts, continued with the same seed at each evaluation. Underlined is "
@@ -466,7 +490,7 @@ EN = {
     "key.side.curve": "train/val",
     "tip.side.curve": "Training or validation loss",
     "key.side.outliers": "outliers",
-    "tip.side.outliers": "A range that outliers do not set",
+    "tip.side.outliers": "A range that outliers do not set; ⋯12 in a title: 12 values outside",
     "key.side.left": "table",
     "tip.side.left": "The tables to the left",
     "key.side.right": "table",
@@ -500,17 +524,21 @@ EN = {
     "key.runs.log": "log axis",
     "tip.runs.log": "A logarithmic axis",
     "key.runs.outliers": "outliers",
-    "tip.runs.outliers": "A range that outliers do not set",
+    "tip.runs.outliers": "A range that outliers do not set; ⋯12 in a title: 12 values outside",
     "key.runs.smoother": "smooth",
     "tip.runs.smoother": "Smooth the curves more",
     "key.runs.rougher": "smooth",
     "tip.runs.rougher": "Smooth the curves less",
     "key.runs.glyphs": "marks",
     "tip.runs.glyphs": "Braille, blocks or ASCII, from now on",
-    "key.runs.clear": "clear",
-    "tip.runs.clear": "No filter, no marks",
+    "key.runs.clear": "no marks",
+    "tip.runs.clear": "Take the marks away; a filter goes first",
+    "key.runs.unfilter": "no filter",
+    "tip.runs.unfilter": "Take the filter away; pressed again, the marks",
     "key.train.pause": "pause",
     "tip.train.pause": "Pause the training, or go on",
+    "key.train.go_on": "go on",
+    "tip.train.go_on": "Let the paused training go on",
     "key.train.save": "save",
     "tip.train.save": "Save a checkpoint now",
     "key.train.sample": "ask",
@@ -519,14 +547,18 @@ EN = {
     "tip.train.stop": "Save and stop; {press[train.resume]} goes on from there",
     "key.train.resume": "resume",
     "tip.train.resume": "Go on with a run that has stopped",
+    "key.train.slower": "lower rate",
+    "tip.train.slower": "Go on from the last good checkpoint with a lower learning rate",
+    "key.train.again": "begin again",
+    "tip.train.again": "Begin again from the first step with a lower learning rate",
     "key.train.evaluate": "evaluate",
-    "tip.train.evaluate": "Measure the validation loss now",
+    "tip.train.evaluate": "Measure the validation loss now; no samples, no checkpoint",
     "key.train.eco": "eco",
     "tip.train.eco": "Rest after each step for as long as it took: less heat, half as fast",
     "key.train.back": "scrub",
-    "tip.train.back": "To the evaluation before",
+    "tip.train.back": "To the evaluation or answer before",
     "key.train.forward": "scrub",
-    "tip.train.forward": "To the next evaluation",
+    "tip.train.forward": "To the next evaluation or answer",
     "key.train.chart": "chart",
     "tip.train.chart": "Another metric in the large chart",
     "key.train.pane": "pane",
@@ -534,7 +566,7 @@ EN = {
     "key.train.log": "log axis",
     "tip.train.log": "A logarithmic axis",
     "key.train.outliers": "outliers",
-    "tip.train.outliers": "A range that outliers do not set",
+    "tip.train.outliers": "A range that outliers do not set; ⋯12 in a title: 12 values outside",
     "key.train.smoother": "smooth",
     "tip.train.smoother": "Smooth the curve more",
     "key.train.rougher": "smooth",
@@ -589,6 +621,10 @@ EN = {
     "new.memory": "memory",
     "new.tokens": "tokens",
     "new.time": "time",
+    "new.hidden": (
+        "All else is as in the preset, and hidden; {press[new.only_changed]} shows it again."
+    ),
+    "new.no_cost": "Parameters, memory and time are given once no setting is ✗.",
     "new.typical": "{time} on two CPU cores",
     "new.sure": (
         "{parameters} parameters · memory {memory} of {machine} · {time}\n"
@@ -618,7 +654,7 @@ EN = {
     "tip.form.next_choice": "The next of the values there are",
     "key.form.last_choice": "choose",
     "tip.form.last_choice": "The value before",
-    "key.form.reset": "preset's",
+    "key.form.reset": "preset",
     "tip.form.reset": "Take the value of the preset",
     "key.form.up": "up",
     "tip.form.up": "The setting above",

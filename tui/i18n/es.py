@@ -39,9 +39,9 @@ ES = {
         "amarillos y rojos sorprenden. {press[app.tour]}: sigue"
     ),
     "tour.6": (
-        "{press[sample.back]} va a un token; abajo están sus rivales. "
-        "{press[sample.unlikelier]} elige uno, {press[sample.branch]} sigue el texto desde él. "
-        "{press[app.tour]}: sigue"
+        "{press[sample.back]} va a un token del texto ({press[sample.generate]} escribe uno); las "
+        "barras son sus rivales. Seguir desde uno ({press[sample.branch]}) requiere un modelo "
+        "propio. {press[app.tour]}: sigue"
     ),
     "tour.7": (
         "{press[sample.dial]} toma un dial y {press[sample.more]} lo gira: temperatura, top-k "
@@ -136,7 +136,8 @@ ES = {
     "curve.val_loss": "pérdida de validación",
     "status.left": "quedan {time}",
     "status.eco": "eco",
-    "status.best": "mejor",
+    "status.best": "mejor guardada",
+    "status.by_step": "paso a paso",
     "status.planned": "previstos {size}",
     "status.memory": "mem",
     "runs.filter": "nombre, estado o condición: lr>=1e-3  val<2  model.n_layers=4",
@@ -220,8 +221,16 @@ ES = {
     "memory.activations": "activaciones",
     "probe.place": "paso {step} ({at} de {count})",
     "probe.none": (
-        "En cada evaluación el modelo continúa los mismos textos; aparecen aquí. "
-        "{press[train.sample]}: pregunta ahora."
+        "En cada evaluación propia, cada {every} pasos, el modelo continúa los mismos textos; "
+        "aparecen aquí."
+    ),
+    "probe.ask": "{press[train.sample]}: pregunta ahora.",
+    "probe.saved": "{press[app.sample]}: que escriba lo que se guardó.",
+    "probe.over": "No se tomaron muestras.",
+    "probe.no_prompts": "Sus ajustes no dan textos que continuar (train.probe_prompts).",
+    "probe.measured": (
+        "La evaluación pedida en el paso {step} dio solo la pérdida; muestras y sorpresa llegan "
+        "con las propias."
     ),
     "probe.asked": "pedida",
     "probe.asked_at": "pedida en {step}",
@@ -241,15 +250,15 @@ ES = {
     "event.warning": "aviso: {message}",
     "event.error": "error: {message}",
     "event.ack.refused": "rechazado: {message}",
-    "event.ack.pause": "En pausa en el paso {step}.",
-    "event.ack.resume": "Continúa desde el paso {step}.",
-    "event.ack.save": "Guardado el paso {step}.",
-    "event.ack.stop": "Se detiene en el paso {step} y lo guarda.",
-    "event.ack.eval": "Evaluado en el paso {step}.",
-    "event.ack.snapshot": "Los pesos del paso {step} se apartan para mirarlos.",
-    "event.ack.eco": "Eco desactivado desde el paso {step}.",
-    "event.ack.eco.on": "Eco activado desde el paso {step}: descansa tanto como trabaja.",
-    "event.ack.sample": "Responde el modelo del paso {step}.",
+    "event.ack.pause": "en pausa en el paso {step}",
+    "event.ack.resume": "continúa desde el paso {step}",
+    "event.ack.save": "guardado el paso {step}",
+    "event.ack.stop": "se detiene en el paso {step} y lo guarda",
+    "event.ack.eval": "evaluado en el paso {step}",
+    "event.ack.snapshot": "los pesos del paso {step} se apartan para mirarlos",
+    "event.ack.eco": "eco desactivado desde el paso {step}",
+    "event.ack.eco.on": "eco activado desde el paso {step}: descansa tanto como trabaja",
+    "event.ack.sample": "responde el modelo del paso {step}",
     "event.sample_end": "pedida en el paso {step}: {prompt}│{text}",
     "event.finished.done": "los {step} pasos están dados",
     "event.finished.early": "termina en el paso {step}: la validación ya no mejoraba",
@@ -265,6 +274,8 @@ ES = {
         "La repetición se detuvo en el paso {step} de {total}; {press[train.resume]} la empieza de "
         "nuevo."
     ),
+    "advice.paused": "En pausa en el paso {step} de {total}: te espera.",
+    "advice.by_step": "Paso a paso: la repetición espera en el paso {step} de {total}.",
     "advice.asked.pause": "Se pidió una pausa; falta que termine el paso.",
     "advice.asked.resume": "Se pidió continuar; falta que responda el entrenador.",
     "advice.asked.save": "Se pidió guardar; falta que termine el paso.",
@@ -279,11 +290,12 @@ ES = {
     ),
     "advice.preparing": "Se prepara un entrenamiento: {stage}",
     "advice.diverged": (
-        "Divergió en el paso {step}. Continúa desde el último checkpoint con train.lr={lr}."
+        "Divergió en el paso {step}. {press[train.resume]} continúa desde el último checkpoint "
+        "bueno con train.lr={lr}."
     ),
     "advice.diverged_early": (
-        "Divergió en el paso {step}, antes del primer checkpoint. Empieza de nuevo con "
-        "train.lr={lr}."
+        "Divergió en el paso {step}, antes del primer checkpoint. {press[train.resume]} empieza "
+        "de nuevo con train.lr={lr}."
     ),
     "advice.interrupted": (
         "El entrenador se fue en el paso {step} de {total}; lo guardado sigue ahí."
@@ -296,8 +308,8 @@ ES = {
         "train.lr={lr}."
     ),
     "advice.overfitting": (
-        "Sobreajuste: la validación fue mejor en el paso {step} ({best}), ahora {now}. Se "
-        "guarda la mejor."
+        "Sobreajuste: la validación fue {best} en el paso {step} y ahora es {now}. Lo guardado "
+        "entonces se conserva."
     ),
     "advice.starved": (
         "El texto ({tokens} tokens) se verá {epochs} veces: más texto ayuda más que más pasos."
@@ -311,7 +323,8 @@ ES = {
         "inicialización."
     ),
     "advice.finished": (
-        "Terminada en el paso {step}; mejor pérdida de validación {best}. Ahora habla con ella."
+        "Terminada en el paso {step}; pérdida de validación de la mejor guardada: {best}. Ahora "
+        "habla con ella."
     ),
     "advice.waiting": "Se calculan los primeros pasos.",
     "advice.learning": "Aprende: la pérdida bajó {fall} en los últimos {steps} pasos.",
@@ -322,7 +335,8 @@ ES = {
         "varias con {press[runs.mark]}: sus curvas se superponen abajo, cada una con la letra "
         "de su fila, y al lado está en qué difieren sus ajustes; {press[runs.compare]} pone de "
         "dos a cuatro lado a lado, con lo que dicen y adónde miran. {press[runs.outliers]} "
-        "incluye los valores atípicos, como las pérdidas de una que divergió."
+        "incluye los valores atípicos, como las pérdidas de una que divergió. "
+        "{press[runs.clear]} quita el filtro, y pulsada otra vez las marcas."
     ),
     "help.table": "La tabla: una ejecución por línea. Las cifras son las últimas que ha escrito.",
     "help.settings": "Qué es la ejecución elegida; con varias, solo los ajustes que difieren.",
@@ -350,15 +364,22 @@ ES = {
         "bajo al más alto, la media suavizada encima y la validación como puntos. Las líneas "
         "discontinuas son lo que cuesta adivinar: a ciegas (ln V), por la frecuencia de cada "
         "token (unigrama), por lo que sigue a cada uno (bigrama). "
-        "{press[train.back]}/{press[train.forward]} mueven un cursor por las evaluaciones; las "
-        "muestras de abajo lo siguen. Un clic en un gráfico lo pone ahí, la rueda acerca. El "
-        "título da los valores en el cursor: en nats, en bits por carácter de texto y como "
-        "perplejidad."
+        "{press[train.back]}/{press[train.forward]} mueven un cursor por las evaluaciones y "
+        "las muestras pedidas; lo de abajo lo sigue. Un clic en un gráfico lo pone ahí, la rueda "
+        "acerca. El título da los valores en el cursor: en nats, en bits por carácter de texto y "
+        "como perplejidad."
     ),
     "help.status": (
         "Estado, progreso y tiempo que queda al ritmo del último minuto, eco si descansa "
-        "tras cada paso; últimas pérdidas, tasa de aprendizaje, norma del gradiente, y pico "
-        "de memoria junto a lo previsto."
+        "tras cada paso; últimas pérdidas, la mejor de las evaluaciones propias, cuyos pesos se "
+        "guardan (una pedida no guarda nada), tasa de aprendizaje, norma del gradiente, y pico de "
+        "memoria junto a lo previsto."
+    ),
+    "help.chart": (
+        "Curvas por pasos. El título da el valor de cada una en el cursor, que es el último "
+        "conocido hasta ese paso, o en su final. En un rango que no fijan los valores atípicos, "
+        "⋯12 en el título dice que 12 valores quedan fuera. Una ✗ roja en el eje es un paso cuyo "
+        "valor no es un número."
     ),
     "help.probes": (
         "Los mismos textos, continuados con la misma semilla en cada evaluación. Subrayado, "
@@ -375,14 +396,14 @@ ES = {
         "queda entre dos pasos, que son pesos y momentos."
     ),
     "help.sample": "Texto del modelo elegido.",
-    "help.trace": "El paso hacia delante, paso a paso.",
+    "help.trace": "La pasada hacia delante, paso a paso.",
     "help.new": (
         "Una ejecución nueva: elige un preajuste, cambia lo que quieras, empieza. Un fallo se"
         " nombra junto a su ajuste."
     ),
     "key.app.help": "ayuda",
     "tip.app.help": "Explica lo que tiene el foco y cada tecla",
-    "key.app.card": "explica",
+    "key.app.card": "explicar",
     "tip.app.card": "Lo que se tiene en la mano, en una tarjeta: su fórmula y qué significa",
     "key.card.back": "otra palabra",
     "tip.card.back": "La tarjeta anterior",
@@ -473,7 +494,7 @@ ES = {
     "key.side.curve": "curva",
     "tip.side.curve": "Pérdida de entrenamiento o de validación",
     "key.side.outliers": "atípicos",
-    "tip.side.outliers": "Un rango que no fijan los valores atípicos",
+    "tip.side.outliers": "Un rango que no fijan los atípicos; ⋯12 en un título: 12 valores fuera",
     "key.side.left": "tabla",
     "tip.side.left": "Las tablas a la izquierda",
     "key.side.right": "tabla",
@@ -482,13 +503,13 @@ ES = {
     "tip.side.upward": "Las tablas hacia arriba",
     "key.side.downward": "tabla",
     "tip.side.downward": "Las tablas hacia abajo",
-    "key.side.reload": "de nuevo",
+    "key.side.reload": "recargar",
     "tip.side.reload": "Preguntar otra vez a cada modelo",
     "key.side.leave": "salir",
     "tip.side.leave": "Volver a la tabla",
     "key.runs.filter": "filtrar",
     "tip.runs.filter": "Muestra solo las que cumplen estas palabras o condiciones",
-    "key.runs.sort": "orden",
+    "key.runs.sort": "ordenar",
     "tip.runs.sort": "Ordena por la columna siguiente; tras la última, otra vez las vivas primero",
     "key.runs.reverse": "invertir",
     "tip.runs.reverse": "Da la vuelta al orden de la columna",
@@ -507,17 +528,21 @@ ES = {
     "key.runs.log": "eje log",
     "tip.runs.log": "Un eje logarítmico",
     "key.runs.outliers": "atípicos",
-    "tip.runs.outliers": "Un rango que no fijan los valores atípicos",
+    "tip.runs.outliers": "Un rango que no fijan los atípicos; ⋯12 en un título: 12 valores fuera",
     "key.runs.smoother": "suavizar",
     "tip.runs.smoother": "Suaviza más las curvas",
     "key.runs.rougher": "suavizar",
     "tip.runs.rougher": "Suaviza menos las curvas",
     "key.runs.glyphs": "trazos",
     "tip.runs.glyphs": "Braille, bloques o ASCII, desde ahora",
-    "key.runs.clear": "limpiar",
-    "tip.runs.clear": "Sin filtro ni marcas",
-    "key.train.pause": "pausa",
+    "key.runs.clear": "sin marcas",
+    "tip.runs.clear": "Quita las marcas; antes, el filtro si lo hay",
+    "key.runs.unfilter": "sin filtro",
+    "tip.runs.unfilter": "Quita el filtro; otra vez, las marcas",
+    "key.train.pause": "pausar",
     "tip.train.pause": "Pausa el entrenamiento o lo continúa",
+    "key.train.go_on": "continuar",
+    "tip.train.go_on": "Continúa el entrenamiento en pausa",
     "key.train.save": "guardar",
     "tip.train.save": "Guarda un checkpoint ahora",
     "key.train.sample": "preguntar",
@@ -526,14 +551,18 @@ ES = {
     "tip.train.stop": "Guarda y detiene; {press[train.resume]} continúa desde ahí",
     "key.train.resume": "continuar",
     "tip.train.resume": "Continúa una ejecución parada",
+    "key.train.slower": "bajar tasa",
+    "tip.train.slower": "Continúa desde el último checkpoint bueno con una tasa menor",
+    "key.train.again": "reempezar",
+    "tip.train.again": "Empieza de nuevo desde el primer paso con una tasa menor",
     "key.train.evaluate": "evaluar",
-    "tip.train.evaluate": "Mide ahora la pérdida de validación",
+    "tip.train.evaluate": "Mide ahora la pérdida de validación; sin muestras ni checkpoint",
     "key.train.eco": "eco",
     "tip.train.eco": "Descansa tras cada paso lo que duró: menos calor y ruido, a medio ritmo",
     "key.train.back": "recorrer",
-    "tip.train.back": "A la evaluación anterior",
+    "tip.train.back": "A la evaluación o respuesta anterior",
     "key.train.forward": "recorrer",
-    "tip.train.forward": "A la evaluación siguiente",
+    "tip.train.forward": "A la evaluación o respuesta siguiente",
     "key.train.chart": "gráfico",
     "tip.train.chart": "Otra medida en el gráfico grande",
     "key.train.pane": "panel",
@@ -541,7 +570,7 @@ ES = {
     "key.train.log": "eje log",
     "tip.train.log": "Un eje logarítmico",
     "key.train.outliers": "atípicos",
-    "tip.train.outliers": "Un rango que no fijan los valores atípicos",
+    "tip.train.outliers": "Un rango que no fijan los atípicos; ⋯12 en un título: 12 valores fuera",
     "key.train.smoother": "suavizar",
     "tip.train.smoother": "Suaviza más la curva",
     "key.train.rougher": "suavizar",
@@ -596,6 +625,11 @@ ES = {
     "new.memory": "memoria",
     "new.tokens": "tokens",
     "new.time": "tiempo",
+    "new.hidden": (
+        "Lo demás es como en el preajuste y está oculto; {press[new.only_changed]} lo vuelve a "
+        "mostrar."
+    ),
+    "new.no_cost": "Los parámetros, la memoria y el tiempo se dan cuando ningún ajuste esté ✗.",
     "new.typical": "{time} en dos núcleos de CPU",
     "new.sure": (
         "{parameters} parámetros · memoria {memory} de {machine} · {time}\n"
@@ -625,7 +659,7 @@ ES = {
     "tip.form.next_choice": "El siguiente de los valores posibles",
     "key.form.last_choice": "elegir",
     "tip.form.last_choice": "El valor anterior",
-    "key.form.reset": "del preaj.",
+    "key.form.reset": "preajuste",
     "tip.form.reset": "Toma el valor del preajuste",
     "key.form.up": "arriba",
     "tip.form.up": "El ajuste de arriba",
@@ -649,7 +683,7 @@ ES = {
     "tip.files.mark": "Entrena con este archivo o carpeta",
     "key.files.parent": "superior",
     "tip.files.parent": "La carpeta superior",
-    "key.files.done": "listo",
+    "key.files.done": "aceptar",
     "tip.files.done": "Toma lo marcado",
     "key.files.none": "ninguno",
     "tip.files.none": "Ningún archivo: los cuentos incluidos",
@@ -657,7 +691,7 @@ ES = {
     "tip.files.cancel": "Deja todo como estaba",
     "key.replay.stop": "fin demo",
     "tip.replay.stop": "Detiene la repetición donde está",
-    "key.replay.again": "otra vez",
+    "key.replay.again": "repetir",
     "tip.replay.again": "Repite la ejecución grabada desde el principio",
     "replay.speed": "Repetición a {speed}x; {press[train.speed]} la cambia.",
     "replay.stopped": "La repetición se detuvo en el paso {step}.",

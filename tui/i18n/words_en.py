@@ -4,6 +4,7 @@ EN = {
     "help.parts": "The parts of this page",
     "help.words": "Words",
     "topic.status": "status lines",
+    "topic.chart": "chart",
     "topic.probes": "samples",
     "topic.surprise": "surprise",
     "topic.log": "log",

@@ -4,6 +4,7 @@ ES = {
     "help.parts": "Las partes de esta página",
     "help.words": "Palabras",
     "topic.status": "líneas de estado",
+    "topic.chart": "gráfico",
     "topic.probes": "muestras",
     "topic.surprise": "sorpresa",
     "topic.log": "registro",

@@ -102,7 +102,7 @@ class NewRun(Page):
             if self.only_changed:
                 lines = [row for row in lines if row.changed or row.fault]
             rows += [Row("", t(f"new.{section}")), *lines] if lines else []
-        return rows
+        return [*rows, Row("", t("new.hidden"))] if self.only_changed else rows
 
     def setting_row(self, key: str) -> Row:
         """One setting."""
@@ -131,7 +131,10 @@ class NewRun(Page):
         return t("runs.taken", name=self.draft.name) if taken else ""
 
     def show_cost(self, config: Config) -> None:
-        """Parameters, memory and time."""
+        """Parameters, memory and time, of nothing but what would start."""
+        if self.faults.keys() - {"name"}:
+            self.query_one("#cost", Words).update(t("new.no_cost"))
+            return
         cost = estimate(config, speed_for(with_vocabulary(config), self.paces))
         wide = self.app.size.width >= WIDE
         self.query_one("#cost", Words).update(cost_text(cost, wide=wide))
@@ -140,7 +143,7 @@ class NewRun(Page):
         """The full text of the row under the cursor: its fault, or its meaning and choices."""
         row = self.query_one(Form).chosen
         fault = self.faults.get(row.key)
-        words = visible(fault) if fault else f"{row.key}: {row.note}"
+        words = visible(fault) if fault else f"{full_name(row)}: {row.note}"
         if choices := choices_of(row.key):
             words = f"{words}\n{' · '.join(choices)}"
         self.query_one("#about", Words).update(Content(words))
@@ -172,7 +175,7 @@ class NewRun(Page):
             self.turn(key, 1)
         elif key:
             self.editing = key
-            self.query_one("#setting", Words).update(key)
+            self.query_one("#setting", Words).update(full_name(self.query_one(Form).chosen))
             line = self.query_one("#edit", Line)
             self.before = self.draft.name if key == "name" else self.draft.text(key)
             line.value = self.before
@@ -304,6 +307,11 @@ def choices_of(key: str) -> Sequence[str]:
     if key == "preset":
         return preset_names()
     return field_of(key).choices if "." in key else ()
+
+
+def full_name(row: Row) -> str:
+    """A setting with its section; a row that is none, by its label."""
+    return row.key if "." in row.key else row.label
 
 
 def row_card(row: Row) -> Card:

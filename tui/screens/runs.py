@@ -18,7 +18,7 @@ from textual.widgets import Input
 from textual.widgets.data_table import ColumnKey
 
 from mlx_gpt.errors import UserError
-from mlx_gpt.run import Run, check_name, is_alive, remove
+from mlx_gpt.run import Run, check_name, is_alive, remove, saved_steps
 from mlx_gpt.terminal import visible
 from tui import clipboard
 from tui.columns import shortened
@@ -116,6 +116,7 @@ class Runs(Page):
         bind("runs.mark", "space", "mark"),
         bind("runs.compare", "c", "compare"),
         bind("runs.filter", "slash", "filter"),
+        bind("runs.clear", "escape", "clear"),
         bind("runs.sort", "s", "sort"),
         bind("runs.reverse", "S", "reverse", show=False),
         bind("runs.view", "v", "view"),
@@ -129,7 +130,6 @@ class Runs(Page):
         bind("runs.smoother", "plus,equals_sign", "smooth(1)", show=False),
         bind("runs.rougher", "minus", "smooth(-1)", show=False),
         bind("runs.glyphs", "m", "glyphs", show=False),
-        bind("runs.clear", "escape", "clear", show=False),
     ]
 
     def __init__(self) -> None:
@@ -165,6 +165,11 @@ class Runs(Page):
             self.table.add_column(self.head(key), key=key, width=width)
         self.tick()
         self.table.focus()
+
+    @property
+    def filtering(self) -> bool:
+        """Whether the line of the filter is seen."""
+        return self.has_class("-filtering")
 
     @property
     def table(self) -> RunTable:
@@ -382,17 +387,27 @@ class Runs(Page):
         """The keys that have a run to act on; the recorded one is not the user's to change."""
         if action in NEEDS_RUN and not self.had_rows:
             return None
+        if action == "clear":
+            return self.filtering or bool(self.marked) or None
         if action in CHANGES_RUN and self.chosen_name() is not None:
             return not self.ours.is_recorded(self.glances[str(self.chosen_name())].run) or None
         return True
 
     def said_as(self, binding_id: str) -> str:
-        """The recorded run is played again rather than resumed."""
+        """One that diverged goes on more slowly, the recorded one is played again.
+
+        The filter goes before the marks.
+        """
+        if binding_id == "runs.clear" and self.filtering:
+            return "runs.unfilter"
         if binding_id != "runs.resume":
             return binding_id
         glance = self.glances.get(self.chosen_name() or "")
-        recorded = glance is not None and self.ours.is_recorded(glance.run)
-        return "replay.again" if recorded else binding_id
+        if glance is None:
+            return binding_id
+        if glance.state == "diverged":
+            return "train.slower" if saved_steps(glance.run) else "train.again"
+        return "replay.again" if self.ours.is_recorded(glance.run) else binding_id
 
     def action_sort(self) -> None:
         """Sort by the next column."""
@@ -446,6 +461,7 @@ class Runs(Page):
             self.marked.remove(name)
         else:
             self.marked.append(name)
+        self.refresh_bindings()
         self.tick()
 
     def action_compare(self) -> None:
@@ -462,6 +478,7 @@ class Runs(Page):
         """Type what the runs shown must have."""
         self.add_class("-filtering")
         self.query_one("#filter", Input).focus()
+        self.refresh_bindings()
 
     def on_input_changed(self, event: Input.Changed) -> None:
         """Filter as one types."""
@@ -472,13 +489,17 @@ class Runs(Page):
         """Back to the table, filtered."""
         self.set_class(bool(self.words), "-filtering")
         self.table.focus()
+        self.refresh_bindings()
 
     def action_clear(self) -> None:
-        """Take the filter and the marks away."""
-        self.query_one("#filter", Input).value = ""
-        self.remove_class("-filtering")
-        self.marked = []
-        self.table.focus()
+        """Take the filter away, or where there is none the marks."""
+        if self.filtering:
+            self.query_one("#filter", Input).value = ""
+            self.remove_class("-filtering")
+            self.table.focus()
+        else:
+            self.marked = []
+        self.refresh_bindings()
         self.tick()
 
     def action_view(self) -> None:

@@ -3,26 +3,26 @@
 import math
 import secrets
 import time
-from collections.abc import Mapping
 from contextlib import aclosing
 from typing import Any, ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import BindingType
+from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.widgets import Input
 
 from mlx_gpt.errors import UserError
 from mlx_gpt.run import Record, Run, is_alive
 from mlx_gpt.terminal import visible
+from tui.author import Author, Hand, Round
 from tui.dials import DIALS, turned
 from tui.history import history_path, read_prompts, remembered, write_prompts
 from tui.i18n import t
-from tui.inside import DEMO, Loaded, Place, command_for, place_of
+from tui.inside import DEMO, Inside, Loaded, Place, command_for, place_of
 from tui.keymap import bind
 from tui.messages import Chosen
 from tui.page import Page
-from tui.strand import Strand, piece_of, reshaped
+from tui.strand import Piece, Strand, piece_of, reshaped
 from tui.trainer import Trainer
 from tui.widgets.dial_row import DialRow
 from tui.widgets.prompt import Prompt
@@ -76,19 +76,14 @@ class Sample(Page):
         self.settings: dict[str, Any] = dict(DEFAULTS)
         self.dial = 0
         self.touched = "dial"  # what a key acted on last: a dial, a token, a rival
-        self.strands: list[Strand] = []
-        self.past: list[list[Strand]] = []
+        self.round: Round | None = None
+        self.past: list[Round] = []
         self.active = self.cursor = self.rival = 0
-        self.seed: int | None = None
-        self.vocab_size = 0
+        self.hand = Hand(None, None)
         self.turn = 0  # how often something was asked
         self.running = self.following = False
-        self.stopping = False
-        self.said = ""
-        self.speed = ""
+        self.stopping = self.is_loading = False
         self.drawn_at = 0.0
-        self.place: Place | None = None
-        self.base: Mapping[str, Any] = {}  # how the model samples unless it is told
         self.spelt: set[tuple[int, ...]] = set()  # tokens that their text gives again
 
     def body(self) -> ComposeResult:
@@ -115,12 +110,17 @@ class Sample(Page):
         self.draw()
 
     def tick(self) -> bool:
-        """Notice another model in hand."""
-        nothing = self.ours.model is None and self.ours.run_in_hand is None
-        if nothing != self.has_class("-empty"):
-            self.set_class(nothing, "-empty")
+        """Notice another model in hand: the texts stay, each with the model that wrote it."""
+        hand = self.hand_now()
+        if hand != self.hand or hand.empty != self.has_class("-empty"):
+            self.hand = hand
+            self.set_class(hand.empty, "-empty")
             self.draw()
         return False
+
+    def hand_now(self) -> Hand:
+        """What the app has in hand."""
+        return Hand.of(self.ours.model, self.ours.run_in_hand)
 
     def draw(self) -> None:
         """Everything, as it is now."""
@@ -138,106 +138,149 @@ class Sample(Page):
     def offer_prompts(self) -> None:
         """The prompts of the past, or those that a recording answers."""
         recorded = self.ours.recorded_prompts()
-        line = self.query_one("#prompt", Prompt)
-        line.past = list(recorded) or self.prompts
         words = t("recorded.prompts", prompts=" · ".join(recorded))
-        line.placeholder = words if recorded else t("sample.placeholder")
+        line = self.query_one("#prompt", Prompt)
+        line.offer(recorded or self.prompts, words if recorded else t("sample.placeholder"))
 
     def facts(self) -> str:
-        """Model, seed, speed and end, in a line."""
-        if not self.strands:
-            return self.said or t("sample.start")
-        strand = self.strand
-        parts = [self.said, f"{t('sample.seed')} {strand.seed}"]
-        if len(self.strands) > 1:
-            parts.append(t("sample.of", place=f"{self.active + 1}/{len(self.strands)}"))
-        parts += [t("sample.count", count=len(strand.pieces)), self.speed]
-        ending = t("sample.running") if self.running else ""
-        if strand.finish:
-            ending = t(f"finish.{strand.finish}")
+        """Who wrote the text, how it ended, and how to have it again, in a line or two."""
+        if self.is_loading:
+            return t("inside.loading")
+        if self.round is None:
+            return t("sample.start")
+        strand, count = self.strand, len(self.strands)
+        parts = [
+            self.round.author.title,
+            self.ending(),
+            t("sample.count", count=len(strand.pieces)),
+        ]
+        if count > 1:
+            parts.append(t("sample.of", place=f"{self.active + 1}/{count}"))
+        parts.append(f"{t('sample.seed')} {strand.seed}")
+        if self.round.speed:
+            parts.append(f"{self.round.speed:.0f} tok/s")
         if DIALS[self.dial].name == "repetition_penalty" and not self.knows_logits():
             parts.append(t("sample.rep_note"))
-        return " · ".join(part for part in [*parts, ending] if part)
+        return " · ".join(filter(None, parts))
+
+    def ending(self) -> str:
+        """Why the sample in hand ended, or how to end it."""
+        if self.running:
+            return t("sample.running")
+        return t(f"finish.{self.strand.finish}") if self.strand.finish else ""
+
+    @property
+    def strands(self) -> list[Strand]:
+        """The samples that are seen."""
+        return self.round.strands if self.round else []
 
     @property
     def strand(self) -> Strand:
         """The sample in hand."""
         return self.strands[self.active]
 
+    @property
+    def piece(self) -> Piece | None:
+        """The token under the cursor."""
+        pieces = self.strand.pieces if self.strands else ()
+        return pieces[self.cursor] if pieces else None
+
     def choice(self) -> Choice | None:
         """The token under the cursor with its odds as the dials shape them."""
-        if not self.strands or not self.strand.pieces:
+        piece = self.piece
+        if self.round is None or piece is None:
             return None
-        piece = self.strand.pieces[self.cursor]
         before = self.strand.prefix(self.cursor)
-        odds = reshaped(piece, self.vocab_size or len(piece.ids), self.settings, before)
+        vocab_size = self.round.author.vocab_size or len(piece.ids)
+        odds = reshaped(piece, vocab_size, self.settings, before)
         return Choice(piece, odds, min(self.rival, max(len(piece.names) - 1, 0)))
 
     def knows_logits(self) -> bool:
         """Whether the dial of the repetition penalty can act on the token under the cursor."""
-        pieces = self.strand.pieces
-        return not pieces or math.isfinite(pieces[self.cursor].scale)
+        return self.piece is None or math.isfinite(self.piece.scale)
 
     # Asking
 
-    async def ready(self) -> tuple[Client, Loaded | None]:
+    async def ready(self) -> tuple[Client, Author]:
         """Who answers: a living trainer, the recorded demo, or the worker with its model."""
         run = self.ours.run_in_hand
         inside = self.ours.look_inside()
         replaying = self.ours.replaying
         if self.ours.model is None and run is not None and not replaying and is_alive(run):
-            return self.trainer(run), None
-        self.place = DEMO if replaying else place_of(self.ours.model, run)
-        if self.place is None:
+            return Trainer(run), self.trainer(run)
+        place = DEMO if replaying else place_of(self.ours.model, run)
+        if place is None:
             raise UserError(t("sample.no_model"))
-        self.said = t("inside.loading")
-        self.draw()
-        loaded = await inside.load(self.place)
-        self.vocab_size, self.said, self.base = loaded.vocab_size, loaded.title, loaded.sample
-        if loaded.notes:
-            self.tell("\n".join(loaded.notes))
-        return inside.client, loaded
+        loaded = await self.load(inside, place)
+        author = Author(self.hand_now(), place, loaded.vocab_size, loaded.sample, loaded)
+        author.recorded = replaying
+        return inside.client, author
 
-    def trainer(self, run: Run) -> Client:
-        """The living trainer of a run."""
+    async def load(self, inside: Inside, place: Place) -> Loaded:
+        """The model of a place, and what there is to tell of it."""
+        self.is_loading = True
+        self.draw()
+        try:
+            loaded = await inside.load(place)
+        finally:
+            self.is_loading = False
+        if news := inside.news():
+            self.tell(news)
+        return loaded
+
+    def trainer(self, run: Run) -> Author:
+        """A run that answers while it trains."""
         feed = self.ours.feed(run)
         size = feed.setting("model.vocab_size")
-        self.vocab_size = size if isinstance(size, int) else 0
-        self.base = {dial.name: feed.setting(f"sample.{dial.name}") for dial in DIALS[:-1]}
-        self.place = Place(str(run.path), "latest", None, run)
-        self.said = t("sample.living", name=run.name)
-        return Trainer(run)
+        base = {dial.name: feed.setting(f"sample.{dial.name}") for dial in DIALS[:-1]}
+        place = Place(str(run.path), "latest", None, run)
+        return Author(self.hand_now(), place, size if isinstance(size, int) else 0, base)
 
     def ask(self, strands: list[Strand], seed: int, **fields: Any) -> None:
         """Let samples grow; what was asked before stops."""
-        if self.strands:
-            self.past = [*self.past[-20:], self.strands]
         self.run_worker(self.grow(strands, seed, fields), group="sample", exclusive=True)
 
     async def grow(self, strands: list[Strand], seed: int, fields: dict[str, Any]) -> None:
-        """Take the tokens in as they come."""
+        """Take the tokens in as they come; where none can come, all stays as it was."""
         self.turn += 1
-        turn, failed, began = self.turn, False, time.monotonic()
-        self.running, self.stopping, self.following = True, False, True
+        turn, began, reason, answered = self.turn, time.monotonic(), "stopped", False
+        before = self.round, self.active, self.cursor, self.rival, self.past
+        self.running, self.stopping = True, False
         try:
-            client, loaded = await self.ready()
-            self.strands, self.seed, self.speed = strands, seed, ""
-            self.active = min(self.active, len(strands) - 1)
-            if loaded is not None and "ids" in fields:
+            client, author = await self.ready()
+            asked = Round(strands, author)
+            self.show(asked)
+            if author.loaded is not None and "ids" in fields:
                 await self.spell(client, strands[0], fields["ids"])
             settings = {key: value for key, value in self.settings.items() if key != "samples"}
             stream = client.stream("sample", settings=settings, seed=seed, **fields)
             async with aclosing(stream) as answers:
                 async for record in answers:
-                    self.take_record(record, loaded)
+                    answered = True
+                    self.take_record(record, asked)
                     if self.stopping:
                         break
+                else:
+                    reason = "length"
         except UserError as error:
-            failed = True
+            reason = "failed"
             self.refuse(error)
+            if not answered:
+                self.round, self.active, self.cursor, self.rival, self.past = before
+                self.following = False
         finally:
+            for strand in strands:
+                strand.finish = strand.finish or ("end" if strand.is_whole else reason)
             if turn == self.turn:  # nothing else has been asked meanwhile
-                self.end(failed=failed, seconds=time.monotonic() - began)
+                self.end(failed=reason == "failed", seconds=time.monotonic() - began)
+
+    def show(self, asked: Round) -> None:
+        """The samples that were asked for, in the place of those before."""
+        if self.round is not None:
+            self.past = [*self.past[-20:], self.round]
+        self.round, self.following = asked, True
+        self.active = min(self.active, len(asked.strands) - 1)
+        self.follow()
 
     async def spell(self, client: Client, strand: Strand, ids: list[int]) -> None:
         """Learn whether the text of some tokens gives them again, as a command line needs it."""
@@ -248,28 +291,27 @@ class Sample(Page):
         if answer["ids"] == ids:
             self.spelt.add(tuple(ids))
 
-    def take_record(self, record: Record, loaded: Loaded | None) -> None:
+    def take_record(self, record: Record, asked: Round) -> None:
         """What one line of the answer says."""
+        name_of = asked.author.loaded.piece if asked.author.loaded else str
         for row in record.get("rows") or ([record["tokens"]] if "tokens" in record else []):
-            for strand, token in zip(self.strands, row, strict=False):
+            for strand, token in zip(asked.strands, row, strict=False):
                 if token is not None:
-                    strand.pieces.append(piece_of(token, loaded.piece if loaded else str))
+                    strand.pieces.append(piece_of(token, name_of))
         if "prompt" in record:
-            self.begin(record)
-        for strand, finish in zip(self.strands, record.get("finish", []), strict=False):
+            self.begin(record, asked.strands)
+        for strand, finish in zip(asked.strands, record.get("finish", []), strict=False):
             strand.finish = str(finish)
-        if "tokens_per_second" in record:
-            self.speed = f"{record['tokens_per_second']:.0f} tok/s"
+        asked.speed = float(record.get("tokens_per_second", asked.speed))
         if isinstance(record.get("step"), int):
-            self.said = t("sample.at_step", name=self.name_in_hand(), step=record["step"])
+            asked.author.step = record["step"]
         if time.monotonic() - self.drawn_at >= DRAW_SECONDS:
             self.follow()
 
-    def begin(self, record: Record) -> None:
+    def begin(self, record: Record, strands: list[Strand]) -> None:
         """The prompt as tokens, and the seed that is used."""
-        self.seed = int(record.get("seed", self.seed or 0))
-        for strand in self.strands:
-            strand.seed = self.seed
+        for strand in strands:
+            strand.seed = int(record.get("seed", strand.seed))
             if not strand.pieces:
                 strand.prompt = tuple(record["prompt"])
 
@@ -283,19 +325,10 @@ class Sample(Page):
     def end(self, *, failed: bool, seconds: float) -> None:
         """No more tokens come."""
         self.running = False
-        if not self.speed and not failed:  # a trainer does not tell its own
+        if self.round is not None and not self.round.speed and not failed:
             count = sum(len(strand.pieces) for strand in self.strands)
-            self.speed = f"{count / max(seconds, 1e-3):.0f} tok/s"
-        reason = "failed" if failed else "stopped" if self.stopping else "length"
-        for strand in self.strands:
-            strand.finish = strand.finish or reason
+            self.round.speed = count / max(seconds, 1e-3)  # a trainer does not tell its own
         self.follow()
-
-    def name_in_hand(self) -> str:
-        """The run or model by name."""
-        if self.place and self.place.run:
-            return self.place.run.name
-        return self.place.name if self.place else ""
 
     # Actions
 
@@ -313,16 +346,17 @@ class Sample(Page):
 
     def remember(self, prompt: str) -> None:
         """Keep a prompt for another day."""
-        self.prompts = remembered(self.prompts, prompt)
-        line = self.query_one("#prompt", Prompt)
-        line.back = 0
+        self.prompts = remembered(read_prompts(history_path()) or self.prompts, prompt)
+        self.query_one("#prompt", Prompt).back = 0
         try:
             write_prompts(history_path(), self.prompts)
         except UserError as error:
             self.refuse(error)
 
     def action_prompt(self) -> None:
-        """Write a prompt."""
+        """Write a prompt; other pages may have kept some meanwhile."""
+        self.prompts = read_prompts(history_path()) or self.prompts
+        self.offer_prompts()
         self.query_one("#prompt", Prompt).focus()
 
     def action_generate(self) -> None:
@@ -331,7 +365,8 @@ class Sample(Page):
 
     def action_again(self) -> None:
         """Sample with the same seed: what the dials change shows."""
-        self.begin_with(self.seed if self.seed is not None else secrets.randbelow(2**32))
+        if self.strands:
+            self.begin_with(self.strand.seed)
 
     def begin_with(self, seed: int) -> None:
         """Sample from the prompt."""
@@ -346,17 +381,23 @@ class Sample(Page):
     def action_branch(self) -> None:
         """Put the rival in the token's place, and go on from there."""
         choice = self.choice()
-        if choice is None or not choice.piece.names:
+        if choice is None or not self.can_branch():
             return
         branch = self.strand.branch(self.cursor, choice.rival)
         ids = branch.prefix(len(branch.pieces))
-        self.active = 0
         self.ask([branch], branch.seed, ids=ids, n=1, first=branch.number)
+
+    def can_branch(self) -> bool:
+        """Whether there is a rival, and the model that wrote the text can go on from it."""
+        if self.round is None or self.piece is None or not self.piece.names:
+            return False
+        author = self.round.author
+        return author.hand == self.hand_now() and not author.recorded
 
     def action_undo(self) -> None:
         """The samples before the last question."""
         if self.past and not self.running:
-            self.strands = self.past.pop()
+            self.round = self.past.pop()
             self.active = min(self.active, len(self.strands) - 1)
             self.action_move(0)
 
@@ -436,13 +477,18 @@ class Sample(Page):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Keys that have something to act on."""
-        if action == "stop":
-            return self.running
-        if action == "undo":
-            return bool(self.past) and not self.running
-        if action == "other":
-            return len(self.strands) > 1
-        return True
+        if action in ACTIONS and self.hand_now().empty:
+            return None
+        acts = {
+            "stop": self.running,
+            "again": bool(self.strands),
+            "undo": bool(self.past) and not self.running,
+            "other": len(self.strands) > 1,
+            "move": self.piece is not None,
+            "rival": self.piece is not None,
+            "branch": self.can_branch(),
+        }
+        return acts.get(action, True) or None
 
     def word_in_hand(self) -> str:
         """The dial, the token or the rivals, whichever was acted on last."""
@@ -451,7 +497,7 @@ class Sample(Page):
 
     def command_line(self) -> str:
         """The command that samples the same text."""
-        place = self.place or self.quiet_place()
+        place = self.round.author.place if self.round else self.quiet_place()
         if place is None:
             return "mlx-gpt sample"
         settings, prompt = self.told_dials(), self.prompt
@@ -462,23 +508,28 @@ class Sample(Page):
             settings += ["-n", str(self.strands[-1].number + 1)]
         return command_for("sample", place, self.ours.root, prompt, *settings)
 
+    def shows_recorded(self) -> bool:
+        """Whether the text comes from the recording."""
+        return self.round.author.recorded if self.round else super().shows_recorded()
+
     def told_dials(self) -> list[str]:
         """The dials that stand elsewhere than the model's own settings of sampling."""
+        base = self.round.author.base if self.round else {}
         words = []
         for dial in DIALS[:-1]:
             value = self.settings[dial.name]
-            if value != self.base.get(dial.name):
+            if value != base.get(dial.name):
                 words += [f"--{dial.name.replace('_', '-')}", f"{value:g}"]
         return words
 
     def command_note(self) -> str:
         """What the command cannot tell: weights that are not saved, tokens that no text gives."""
-        if not self.strands:
+        if self.round is None:
             return ""
-        ids = tuple(self.strand.prefix(self.strand.chosen_up_to))
+        author, ids = self.round.author, tuple(self.strand.prefix(self.strand.chosen_up_to))
         notes = []
-        if self.place and self.place.checkpoint == "latest":
-            notes.append(t("sample.note_living", name=visible(self.name_in_hand())))
+        if author.place.checkpoint == "latest":
+            notes.append(t("sample.note_living", name=visible(author.name)))
         if self.strand.chosen_up_to and ids not in self.spelt:
             notes.append(t("sample.note_tokens"))
         if len(self.strands) == 1 and self.strand.number:
@@ -491,3 +542,6 @@ class Sample(Page):
             return place_of(self.ours.model, self.ours.run_in_hand)
         except UserError:
             return None
+
+
+ACTIONS = {each.action.partition("(")[0] for each in Sample.BINDINGS if isinstance(each, Binding)}

@@ -22,7 +22,7 @@ from tui.i18n import t
 from tui.inside import DEMO, Place, place_of
 from tui.keymap import bind
 from tui.launch import at_root, shell
-from tui.lineup import MOST, probes_of, prompts_of, sample_text, settings_text, steps_of, title
+from tui.lineup import MOST, prompts_of, sample_text, settings_text, steps_of, title
 from tui.page import TALL, Page
 from tui.plot import Look
 from tui.recorded import recorded_prompts
@@ -212,7 +212,8 @@ class Side(Page):
         """What each run made of the probe prompt; which one, and at which step."""
         prompt, step, steps = self.probe_prompt(), self.moment(), self.steps()
         for number in range(len(self.feeds)):
-            words = Content(t("side.no_probe"))
+            alive = self.feeds[number].alive
+            words = Content(t("side.no_probe" if alive else "probe.over"))
             content = words if prompt is None else sample_text(self.feeds, number, prompt, step)
             self.query_one(f"#sample{number}", Pane).show(self.column_title(number), content)
         if prompt is None:
@@ -233,11 +234,11 @@ class Side(Page):
         return steps_of(self.feeds, self.probe_prompt())
 
     def moment(self) -> int:
-        """The step that is looked at: the newest unless one was chosen."""
+        """The step that is looked at: the one chosen, else the newest with what is seen."""
         if self.step is not None:
             return int(self.step)
         newest = max((feed.step for feed in self.feeds), default=0)
-        return int(max(self.steps(), default=newest))
+        return int(max(self.steps(), default=newest)) if "samples" in self.shown() else newest
 
     # Attention
 
@@ -276,7 +277,7 @@ class Side(Page):
         """The prompt that is typed, else the first probe prompt of all that says anything."""
         if self.prompt:
             return self.prompt
-        first, *others = map(probes_of, self.feeds)
+        first, *others = (feed.probe_prompts for feed in self.feeds)
         shared = (each for each in first if all(each in probes for probes in others))
         return next((each for each in shared if len(each) > 6), PROMPT)
 
@@ -373,7 +374,7 @@ class Side(Page):
 
     def action_scrub(self, move: int) -> None:
         """To the step before or after at which any of the runs was asked."""
-        self.step = neighbour(self.steps(), self.step, move)
+        self.step = neighbour(self.steps(), self.step, move, self.moment())
         self.draw()
 
     def action_now(self) -> None:

@@ -1,12 +1,13 @@
 """Stepping through a model: the forward pass as a debugger shows a program."""
 
 from contextlib import aclosing
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
 from textual.app import ComposeResult
-from textual.binding import BindingType
+from textual.binding import ActiveBinding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.widgets import Input
@@ -54,6 +55,7 @@ VIEW_WORDS = {
     "rope": "rope",
     "gradients": "gradients",
 }
+SCROLLED = {"cell.up": "scroll.up", "cell.down": "scroll.down"}  # what arrows do in a text
 WRITERS = {
     "attention": ("attn_out",),
     "feed-forward": ("down",),
@@ -115,6 +117,7 @@ class Trace(Page):
         self.place: Place | None = None
         self.tried: object = None  # the model that a trace was last asked of
         self.fault = ""
+        self.newer = ""  # what could be shown in place of what is shown, as find_newer tells it
         self.busy = False
         self.turn = 0  # how often a trace was asked for
         self.wanted = ""  # the question of the view that is being answered
@@ -144,6 +147,8 @@ class Trace(Page):
         """Say it all again."""
         self.query_one("#edit", Prompt).placeholder = t("trace.prompt")
         self.query_one("#empty", Words).update(t("trace.empty"))
+        if self.fault:
+            self.tried = None  # asked anew, it is refused in the language of the moment
         self.draw()
 
     def tick(self) -> bool:
@@ -166,8 +171,7 @@ class Trace(Page):
     def first_prompt(self) -> str:
         """A text to begin with: the first probe prompt of the run that says anything."""
         feed = self.ours.current
-        probes = feed.setting("train.probe_prompts") if feed else None
-        words = [probe for probe in probes or [] if isinstance(probe, str) and len(probe) > 6]
+        words = [probe for probe in feed.probe_prompts if len(probe) > 6] if feed else []
         return words[0] if words else PROMPT
 
     def start(self, given: Given, against: Given | None = None) -> None:
@@ -197,6 +201,8 @@ class Trace(Page):
             self.place = self.place or await self.find_place()
             await self.inquiry.look(inside, self.place, given, against)
             self.take_trace()
+            if news := inside.news():
+                self.tell(news)
         except UserError as error:
             self.fault = str(error)
             if self.inquiry.trace is not None:
@@ -204,6 +210,7 @@ class Trace(Page):
         finally:
             if turn == self.turn:  # nothing else has been asked meanwhile
                 self.busy = False
+            self.refresh_bindings()
             self.draw()
 
     async def find_place(self) -> Place:
@@ -232,8 +239,6 @@ class Trace(Page):
         self.refresh_bindings()
         if self.inquiry.first and self.inquiry.change is None:
             walk.go(self.inquiry.first)
-        if self.inquiry.loaded and self.inquiry.loaded.notes:
-            self.tell("\n".join(self.inquiry.loaded.notes))
         if self.inquiry.compared and not self.inquiry.first:
             self.tell(t("trace.same"))
 
@@ -244,6 +249,7 @@ class Trace(Page):
         if not self.query("#view"):
             return  # the app is being closed
         trace, walk = self.inquiry.trace, self.walk
+        self.offer_newer()
         self.query_one("#facts", Words).update(visible(self.facts()))
         self.lay_out()
         if trace is None or walk is None:
@@ -277,6 +283,8 @@ class Trace(Page):
         if inquiry.trace is None or inquiry.loaded is None:
             return ""
         parts = [*([self.quiz.score] if self.quiz.on else []), inquiry.loaded.title]
+        if self.newer:
+            parts.append(t(self.newer))
         if inquiry.trace.loss is not None:
             parts.append(f"{t('metric.loss')} {inquiry.trace.loss:.3f}")
         if inquiry.given.changes:
@@ -286,14 +294,19 @@ class Trace(Page):
             parts.append(t("trace.parts", at=inquiry.change.at, old=old, new=new))
         elif inquiry.first:
             parts.append(t("trace.first", name=inquiry.first))
-        parts.append(t("sample.count", count=len(inquiry.ids)))
         if inquiry.cut:
             parts.append(t("trace.cut", count=inquiry.cut))
-        if newer := self.newer():
-            parts.append(t(newer))
-        return " · ".join(parts) + (f" · {t('trace.busy')}" if self.busy else "")
+        parts.append(t("trace.busy") if self.busy else t("sample.count", count=len(inquiry.ids)))
+        return " · ".join(parts)
 
-    def newer(self) -> str:
+    def offer_newer(self) -> None:
+        """See whether something newer could be shown: that has a key of its own."""
+        newer = self.find_newer()
+        if newer != self.newer:
+            self.newer = newer
+            self.refresh_bindings()
+
+    def find_newer(self) -> str:
         """What could be shown in place of what is shown, as a key of the catalogues."""
         run = self.place.run if self.place else None
         if run is None or run != self.ours.run_in_hand:
@@ -429,9 +442,14 @@ class Trace(Page):
 
     def action_look(self, view: str) -> None:
         """One of the views."""
-        self.views.look(view)
-        self.refresh_bindings()
+        self.look(view)
         self.draw()
+
+    def look(self, view: str) -> None:
+        """Choose a view; the keys act on what it shows."""
+        self.views.look(view)
+        self.query_one(ViewPane).cells = view in TABLES
+        self.refresh_bindings()
 
     def action_move(self, move: int) -> None:
         """Another head, another index, or another position."""
@@ -552,7 +570,7 @@ class Trace(Page):
         """Trace the broken model, and let the labs look at it."""
         views = self.views
         views.broken, views.verdicts, views.examining = broken, [], True
-        self.views.look("labs")
+        self.look("labs")
         given = self.inquiry.given._replace(broken=broken["name"])
         self.busy = True
         self.run_worker(self.break_and_check(given), group="trace", exclusive=True)
@@ -609,7 +627,7 @@ class Trace(Page):
             self.end_quiz()
             return
         self.quiz.begin()
-        self.views.look("row")
+        self.look("row")
         if self.walk.node.row is None:
             self.walk.go(self.walk.rows[self.walk.node.first].name)
         self.ask_shape()
@@ -630,7 +648,13 @@ class Trace(Page):
         line = self.query_one(Answer)
         line.value = ""
         name = self.walk.row.name if self.walk and self.walk.node.row is not None else ""
-        line.placeholder = t("quiz.line", name=name) if name in self.hidden() else t("quiz.next")
+        line.placeholder = t("quiz.line", name=name) if self.is_asked() else t("quiz.next")
+        self.refresh_bindings()
+
+    def is_asked(self) -> bool:
+        """Whether the cursor stands on a row whose shape is still to be guessed."""
+        walk = self.walk
+        return walk is not None and walk.node.row is not None and walk.row.name in self.hidden()
 
     def step_to_row(self, move: int) -> None:
         """To the next row, or the one before, whatever group it is in."""
@@ -646,7 +670,7 @@ class Trace(Page):
         trace, walk = self.inquiry.trace, self.walk
         if trace is None or walk is None:
             return
-        if not guess.strip() or walk.node.row is None or walk.row.name in self.quiz.said:
+        if not guess.strip() or not self.is_asked():
             self.step_to_row(1)
             return
         self.quiz.take(guess, walk.row, dict(trace.dims))
@@ -659,14 +683,31 @@ class Trace(Page):
         given = self.inquiry.given.fields()
         return asked is None or self.inquiry.trace is None or self.ours.is_answered(asked, given)
 
+    def said_as(self, binding_id: str) -> str:
+        """Enter goes on where nothing is to be guessed; arrows scroll where there are no cells."""
+        if binding_id == "answer.check" and not self.is_asked():
+            return "answer.next"
+        return binding_id if self.views.name in TABLES else SCROLLED.get(binding_id, binding_id)
+
+    def bindings_in_words(self) -> dict[str, ActiveBinding]:
+        """The key that loads is shown where there is something newer, or nothing yet."""
+        found = super().bindings_in_words()
+        for key, active in found.items():
+            if active.binding.id == "trace.reload":
+                shown = replace(active.binding, show=bool(self.newer or self.fault))
+                found[key] = active._replace(binding=shown)
+        return found
+
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """The keys of tables act only where there is one; those of questions, with an answer."""
         if action == "look":
             return self.offers(str(parameters[0]))
         if action == "knock_out" and self.walk is not None:
             return self.ours.is_answered("trace", self.knocked_out(self.walk).fields())
+        if action in ("into", "out"):
+            return self.views.name in TABLES or not isinstance(self.focused, ViewPane)
         if action in ("pair", "hold"):
-            return self.views.name == "values"
+            return self.views.name == "values" and self.has_axes(2 if action == "pair" else 4)
         if action in ("marks", "scroll_table"):
             return self.views.name in TABLES
         if action == "wide":
@@ -674,6 +715,10 @@ class Trace(Page):
         if action == "restore":
             return bool(self.inquiry.given.changes)
         return True
+
+    def has_axes(self, least: int) -> bool:
+        """Whether the row has so many axes that there is something to choose among them."""
+        return self.walk is not None and len(self.walk.row.shape) >= least
 
     def own_words(self) -> tuple[str, ...]:
         """The row or group under the cursor."""

@@ -1,16 +1,18 @@
 """A run as it trains: curves, samples through time, surprise, log, and what it all means."""
 
 from functools import partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
+import numpy as np
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 
 from mlx_gpt.errors import UserError
-from mlx_gpt.run import list_runs, send
+from mlx_gpt.run import list_runs, saved_steps, send
 from mlx_gpt.terminal import visible
+from tui.columns import wrapped
 from tui.curves import METRICS, WEIGHTS, figure, neighbour, untold, zoomed
 from tui.diagnosis import Advice, diagnose
 from tui.draft import Estimate
@@ -30,10 +32,16 @@ from tui.widgets.pane import Pane
 from tui.widgets.status import Status
 from tui.widgets.words import Words
 
+if TYPE_CHECKING:
+    from tui.replay import Replay
+
 PANES = ("probes", "surprise", "log", "plan")
 UNCLIPPED = ("lr", "memory")
 METRIC_WORDS = {"lr": "learning_rate", "tokens_per_second": "speed"}
 REPLAYED = {"train.stop": "replay.stop", "train.resume": "replay.again"}
+LOOKS = ("scrub", "step", "now", "chart", "pane", "log", "outliers", "smooth")
+LOOKS += ("zoom", "whole", "glyphs")  # the actions that look at a run
+NO_BREAK = "\N{NO-BREAK SPACE}"
 SIDE = 4
 SIDE_TURNS = 8
 
@@ -49,6 +57,8 @@ class Train(Page):
         bind("train.sample", "a", "ask_sample"),
         bind("train.stop", "X", "stop"),
         bind("train.resume", "R", "resume"),
+        bind("train.speed", "S", "replay_speed"),
+        bind("train.replay_step", "N", "replay_step"),
         bind("train.evaluate", "e", "tell_trainer('eval')"),
         bind("train.eco", "E", "eco"),
         bind("train.back", "left", "scrub(-1)"),
@@ -66,8 +76,6 @@ class Train(Page):
         bind("train.fine_forward", "full_stop", "step(1)", show=False),
         bind("train.glyphs", "m", "glyphs", show=False),
         bind("train.now", "escape", "now", show=False),
-        bind("train.speed", "S", "replay_speed"),
-        bind("train.replay_step", "N", "replay_step"),
     ]
 
     def __init__(self) -> None:
@@ -85,6 +93,7 @@ class Train(Page):
         self.advised: object = None
         self.advice_lines = 0
         self.drawn_side: object = None
+        self.drawn_keys: object = None
         self.turns = 0
         self.told = 0
 
@@ -118,20 +127,43 @@ class Train(Page):
         feed = self.ours.current
         self.set_class(feed is None, "-empty")
         if feed is None:
+            self.draw_keys(feed)
             preparing = self.ours.preparing()
             advice = t("advice.preparing", stage=preparing) if preparing else t("train.empty")
             self.query_one("#empty", Words).update(advice)
             return False
         feed.poll()
+        self.draw_keys(feed)
         self.tell_answers(feed)
         if feed.behind and self.drawn_curves is not None:
             return True
         self.draw(feed)
         return feed.behind
 
+    def draw_keys(self, feed: Feed | None) -> None:
+        """Show the keys anew where others act than before, or one does something else."""
+        acting = feed and (feed.run.path, feed.condition, self.will_pause(feed), self.by_step)
+        if acting != self.drawn_keys:
+            self.drawn_keys = acting
+            self.refresh_bindings()
+
+    @property
+    def replay(self) -> "Replay | None":
+        """The replay of the run in hand, if it is a recorded one."""
+        return self.ours.replay if self.ours.replaying else None
+
+    @property
+    def by_step(self) -> bool:
+        """Whether a replay waits for a key before each evaluation."""
+        return self.replay is not None and self.replay.by_step
+
+    def seconds_left(self, feed: Feed) -> float | None:
+        """The time to the end: of a replay its own, not that of the training."""
+        return feed.seconds_left() if self.replay is None else self.replay.seconds_left()
+
     def draw(self, feed: Feed) -> None:
         """Everything that has changed."""
-        self.query_one(Status).show(feed)
+        self.query_one(Status).show(feed, self.seconds_left(feed), by_step=self.by_step)
         base = (feed.run.path, feed.revision, self.pane, self.language, self.size)
         curves = (base, feed.curve_revision, self.metric, self.weight, self.look)
         words = (base, feed.gone, self.look.cursor)
@@ -144,7 +176,7 @@ class Train(Page):
         if (base, feed.curve_revision) != self.drawn_plan:
             self.drawn_plan = (base, feed.curve_revision)
             self.draw_plan(feed)
-        needs = (curves, feed.gone, self.ours.preparing())
+        needs = (curves, feed.gone, self.ours.preparing(), self.by_step)
         if needs != self.drawn_needs:
             self.drawn_needs = needs
             self.advise(self.advice(feed))
@@ -153,6 +185,9 @@ class Train(Page):
         """What is to be said: of a training on its way, else of the run."""
         if preparing := self.ours.preparing():
             return Advice("preparing", {"stage": preparing})
+        if self.by_step:
+            values = {"step": feed.step, "total": feed.total}
+            return Advice("by_step", values, "train.replay_step")
         advice = diagnose(feed)
         replay_ended = advice.key == "stopped" and self.ours.replaying
         return advice._replace(key="replay_stopped") if replay_ended else advice
@@ -162,8 +197,8 @@ class Train(Page):
         if (advice, self.language) == self.advised:
             return
         self.advised = (advice, self.language)
-        text = advice_text(advice, self.said_as(advice.action or ""))
-        lines = 1 + (text.cell_length > self.size.width - 2)
+        text = advice_text(advice, self.said_as(advice.action or ""), max(self.size.width - 2, 1))
+        lines = text.plain.count("\n")
         self.query_one("#advice", Words).update(text, layout=lines != self.advice_lines)
         self.advice_lines = lines
 
@@ -204,7 +239,7 @@ class Train(Page):
         cursor = self.look.cursor
         shown = self.shown_panes()
         if "probes" in shown:
-            title, content = probe_text(feed, cursor)
+            title, content = probe_text(feed, cursor, self.way_to_samples(feed))
             pane = self.query_one("#probes", Pane)
             pane.show(title, content)
             if feed.is_answering:
@@ -214,6 +249,13 @@ class Train(Page):
             self.query_one("#surprise", Pane).show(title, content)
         if "log" in shown:
             self.query_one("#log", Pane).show(t("pane.log"), log_text(feed))
+
+    def way_to_samples(self, feed: Feed) -> str:
+        """How there can be a sample of now: the trainer is asked, else what was saved."""
+        if self.check_action("ask_sample", ()):
+            return t("probe.ask")
+        has_model = self.ours.replaying or saved_steps(feed.run)
+        return t("probe.saved") if has_model else ""
 
     def draw_plan(self, feed: Feed) -> None:
         """What the run costs beside what it was to cost, where that is seen."""
@@ -280,18 +322,20 @@ class Train(Page):
         self.changed(zoomed(self.main_figure(), self.look, message.step, message.factor))
 
     def action_scrub(self, move: int) -> None:
-        """To the evaluation before or after: curves and samples move together."""
+        """To the evaluation or the answer before or after: curves and samples move together."""
         feed = self.ours.current
         if feed is not None:
-            steps = feed.evals["step"] if len(feed.evals) else feed.steps["step"]
-            cursor = neighbour(steps, self.look.cursor, move)
+            answers = [each.step for each in feed.answers.values() if each.step is not None]
+            stops = np.array(sorted({*feed.evals["step"], *answers}))
+            steps = stops if len(stops) else feed.steps["step"]
+            cursor = neighbour(steps, self.look.cursor, move, feed.step)
             self.changed(self.look._replace(cursor=cursor))
 
     def action_step(self, move: int) -> None:
         """To the logged step before or after."""
         feed = self.ours.current
         if feed is not None:
-            cursor = neighbour(feed.steps["step"], self.look.cursor, move)
+            cursor = neighbour(feed.steps["step"], self.look.cursor, move, feed.step)
             self.changed(self.look._replace(cursor=cursor))
 
     def action_now(self) -> None:
@@ -366,12 +410,15 @@ class Train(Page):
         self.tick()
         return command_id
 
+    def will_pause(self, feed: Feed) -> bool:
+        """Whether the key pauses; it lets go on what is paused, or will be."""
+        return not feed.will_be("pause", "resume", now=feed.state == "paused")
+
     def action_pause(self) -> None:
         """Pause, or go on."""
         feed = self.living()
         if feed is not None:
-            paused = feed.will_be("pause", "resume", now=feed.state == "paused")
-            self.command(feed, "resume" if paused else "pause")
+            self.command(feed, "pause" if self.will_pause(feed) else "resume")
 
     def action_tell_trainer(self, cmd: str) -> None:
         """Save or evaluate now."""
@@ -405,6 +452,7 @@ class Train(Page):
         command_id = self.command(feed, "sample", prompt=prompt)
         if command_id is not None:
             feed.expect(command_id, prompt)
+            self.look = self.look._replace(cursor=None)
             self.pane = "probes"
             self.lay_out()
             self.tick()
@@ -420,9 +468,9 @@ class Train(Page):
         feed = self.ours.current
         alive = feed is not None and feed.alive
         if action in ("replay_speed", "replay_step"):
-            return self.ours.replaying
+            return self.replay is not None and not self.replay.finished
         acts = {
-            "pause": alive,
+            "pause": alive and not self.by_step,
             "stop": alive,
             "tell_trainer": alive and not self.ours.replaying,
             "ask_sample": alive and not self.ours.replaying,
@@ -430,17 +478,25 @@ class Train(Page):
             "resume": self.ours.replaying or (feed is not None and not (alive or feed.gone)),
             "pane": len(self.shown_panes()) < len(PANES),
         }
+        acts |= {look: feed is not None and acts.get(look, True) for look in LOOKS}
         return acts.get(action, True) or None
 
     def said_as(self, binding_id: str) -> str:
-        """In a replay some keys do something else than in a training."""
-        return REPLAYED.get(binding_id, binding_id) if self.ours.replaying else binding_id
+        """Some keys do something else in a replay, or with a run that is paused or diverged."""
+        feed = self.ours.current
+        if binding_id == "train.pause" and feed is not None and not self.will_pause(feed):
+            return "train.go_on"
+        if self.ours.replaying:
+            return REPLAYED.get(binding_id, binding_id)
+        if binding_id == "train.resume" and feed is not None and feed.state == "diverged":
+            return "train.slower" if saved_steps(feed.run) else "train.again"
+        return binding_id
 
     def action_replay_speed(self) -> None:
         """Replay faster, slower, or step by step."""
         if self.ours.replay is not None:
             self.tell(self.ours.replay.change_speed())
-            self.refresh_bindings()
+            self.tick()
 
     def action_replay_step(self) -> None:
         """One evaluation further."""
@@ -469,12 +525,14 @@ def looked_at(metric: str, look: Look) -> Look:
     return look._replace(robust=look.robust and metric not in UNCLIPPED)
 
 
-def advice_text(advice: Advice, action: str) -> Content:
-    """The sentence, and the key that acts on it by the name of what it does now."""
+def advice_text(advice: Advice, action: str, width: int) -> Content:
+    """The sentence, and the key that acts on it by the name of what it does now.
+
+    The lines are broken here, so that none ends between the key and its name.
+    """
     sentence = visible(t(f"advice.{advice.key}", **advice.values))
+    key = f"→ {KEYS[advice.action]} {t(f'key.{action}')}" if advice.action else ""
+    words = f"{'▲' if advice.grave else '·'} {sentence}  {key.replace(' ', NO_BREAK)}"
+    text = "\n".join(wrapped(words, width)).replace(NO_BREAK, " ")
     style = "bold $text-error" if advice.grave else "$text"
-    parts = [Content.styled(f"{'▲' if advice.grave else '·'} {sentence}", style)]
-    if advice.action:
-        key = KEYS[advice.action]
-        parts.append(Content.styled(f"  → {key} {t(f'key.{action}')}", "bold $text-accent"))
-    return Content("").join(parts)
+    return Content.assemble((text.removesuffix(key), style), (key, "bold $text-accent"))

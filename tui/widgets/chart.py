@@ -37,6 +37,8 @@ STYLES = {
 class Chart(Widget):
     """Draws a figure; a click points at a step, the wheel zooms."""
 
+    topic = "help.chart"
+
     def __init__(self, name: str) -> None:
         super().__init__(id=name)
         self.figure = Figure("")

@@ -1,5 +1,6 @@
 """The lines of the pages that ask a model: one for prompts, one for answers."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -40,9 +41,15 @@ class Prompt(PageLine):
 
     def __init__(self, name: str) -> None:
         super().__init__(name)
-        self.past: list[str] = []
+        self.past: Sequence[str] = ()
         self.back = 0  # how far in the past: 0 is what is being written now
         self.draft = ""
+
+    def offer(self, past: Sequence[str], placeholder: str) -> None:
+        """Other prompts to walk through, or the same ones still."""
+        if list(past) != list(self.past):
+            self.past, self.back = tuple(past), 0
+        self.placeholder = placeholder
 
     def recall(self, back: int) -> None:
         """Show a prompt of the past, or what was being written."""

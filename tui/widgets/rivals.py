@@ -9,12 +9,14 @@ from textual.content import Content
 from textual.widget import Widget
 
 from mlx_gpt.terminal import visible
-from tui.columns import shortened
+from tui.columns import fitted, shortened
 from tui.i18n import t
 from tui.messages import chosen, clickable
 from tui.strand import Odds, Piece
 
 NAME_WIDTH = 12
+RANK_WIDTH = 5
+SHARE_WIDTH = 7
 EIGHTHS = " ▏▎▍▌▋▊▉"
 
 
@@ -69,24 +71,28 @@ class Rivals(Widget):
             self.post_message(message)
 
     def render(self) -> Content:
-        """A line for the token, then one for each rival."""
+        """Two lines for the token and the columns, then one for each rival."""
         if self.choice is None:
             return Content.styled(t("sample.no_token"), "$text-muted")
         piece, odds, rival = self.choice
         own = next((i for i, token in enumerate(piece.ids) if token == piece.id), 0)
-        shown = ranks(len(piece.names), max(self.size.height - 1, 1), own, rival)
-        lines = [self.heading(piece, odds)]
+        shown = ranks(len(piece.names), max(self.size.height - 2, 1), own, rival)
+        lines = [self.heading(piece), self.columns(odds)]
         lines += [self.row(piece, odds, number, number == rival) for number in shown]
         return Content("\n").join(lines)
 
-    def heading(self, piece: Piece, odds: Odds) -> Content:
+    def heading(self, piece: Piece) -> Content:
         """The token, and how surprising it was."""
-        sign = "" if odds.exact else "≈ "
-        left = int(odds.kept.sum()) if len(odds.kept) else 0
         nats = -math.log(piece.p) if piece.p > 0 else math.inf
-        words = t("sample.rivals", sign=sign, left=left, nats=f"{nats:.2f}")
-        head = f"{name_text(piece.name)}  p {piece.p:.4f}  {words}"
-        return Content.styled(shortened(head, self.size.width), "bold")
+        words = t("sample.surprise", p=f"{piece.p:.4f}", nats=f"{nats:.2f}")
+        return Content.styled(f"{name_text(piece.name)}  {words}", "bold")
+
+    def columns(self, odds: Odds) -> Content:
+        """How many rivals there are, and what the two shares of each are."""
+        left = int(odds.kept.sum()) if len(odds.kept) else 0
+        count = t("sample.rivals", left=f"{'' if odds.exact else '≈ '}{left}")
+        heads = f"{'p':>{SHARE_WIDTH}} {t('sample.now'):>{SHARE_WIDTH}}"
+        return Content.styled(f"{fitted(count, RANK_WIDTH + NAME_WIDTH)} {heads}", "$text-muted")
 
     def row(self, piece: Piece, odds: Odds, number: int, chosen: bool) -> Content:
         """A rival: its own odds, those after filtering, and a bar of these."""
@@ -94,9 +100,9 @@ class Rivals(Widget):
         name = name_text(piece.names[number])
         pad = " " * (NAME_WIDTH - cell_len(name))
         now, kept = float(odds.ps[number]), bool(odds.kept[number])
-        after = f"{now:7.2%}" if kept else "      ×"
-        rank = f"{'▶' if ours else ' '}{number + 1:>3}"
-        text = f"{rank} {name}{pad} {float(piece.ps[number]):7.2%} {after} "
+        after = f"{now:{SHARE_WIDTH}.2%}" if kept else f"{'×':>{SHARE_WIDTH}}"
+        rank = f"{'▶' if ours else ' '}{number + 1:>3} "
+        text = f"{rank}{name}{pad} {float(piece.ps[number]):{SHARE_WIDTH}.2%} {after} "
         room = max(self.size.width - cell_len(text) - 1, 4)
         style = "reverse" if chosen else "" if kept else "$text-muted"
         filled = Content.styled(bar(now, room), "$accent")

@@ -69,9 +69,9 @@ class Status(Widget):
         self.lines: tuple[list[Part], list[Part]] = ([], [])
         self.share = 0.0  # of the steps
 
-    def show(self, feed: Feed) -> None:
-        """Say how the run is doing, if anything has changed."""
-        lines = (progress(feed), figures(feed))
+    def show(self, feed: Feed, left: float | None, *, by_step: bool = False) -> None:
+        """Say how the run is doing and how many seconds are left, if anything has changed."""
+        lines = (progress(feed, left, by_step=by_step), figures(feed))
         if lines != self.lines:
             self.lines = lines
             self.share = feed.step / feed.total if feed.total else 0.0
@@ -90,16 +90,15 @@ class Status(Widget):
         return Content("\n").join(lines)
 
 
-def progress(feed: Feed) -> list[Part]:
-    """State, step, share, time left and speed."""
-    state = feed.condition
-    style = f"bold {STATE_STYLES[state]}"
-    parts = [Part(f"{MARKS[state]} {t(f'state.{state}')}", style=style)]
+def progress(feed: Feed, left: float | None, *, by_step: bool) -> list[Part]:
+    """State, step, share, time left and speed; a replay that waits for a key is as if paused."""
+    state = "paused" if by_step else feed.condition
+    words = t("status.by_step") if by_step else t(f"state.{state}")
+    parts = [Part(f"{MARKS[state]} {words}", style=f"bold {STATE_STYLES[state]}")]
     parts.append(Part(f"{feed.step}/{feed.total or '?'}"))
     if feed.total:
         parts.append(Part(f"{feed.step / feed.total:.0%}", 2))
-    left = feed.seconds_left() if state == "running" else None
-    if left is not None:
+    if left is not None and state == "running":
         parts.append(Part(t("status.left", time=duration(left)), 1))
     if feed.eco and feed.alive:
         parts.append(Part(t("status.eco"), 1, "$text-success"))
@@ -115,10 +114,10 @@ def figures(feed: Feed) -> list[Part]:
     parts = [Part(f"{t('chart.train')} {number_or_dash(feed.last('loss'))}")]
     if len(val):
         parts.append(Part(f"{t('chart.val')} {number_or_dash(float(val[-1]))}", 1))
-    if feed.best:
-        parts.append(Part(f"{t('status.best')} {number(feed.best.loss)}@{feed.best.step}", 5))
+    if feed.best and feed.best.step:  # the weights of step 0 are not kept
+        parts.append(Part(f"{t('status.best')} {number(feed.best.loss)}@{feed.best.step}", 4))
     parts.append(Part(f"lr {short(feed.last('lr'))}", 2))
-    parts.append(Part(f"|g| {short(feed.last('grad_norm'))}", 4))
+    parts.append(Part(f"|g| {short(feed.last('grad_norm'))}", 5))
     peak = feed.last("peak_memory")
     if math.isfinite(peak):
         limit = whole(feed.started.get("memory_limit"))

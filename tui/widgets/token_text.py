@@ -13,11 +13,10 @@ from textual.widget import Widget
 from mlx_gpt.terminal import visible
 from tui.messages import chosen, clickable
 from tui.story import SURPRISE_STYLES, level
-from tui.strand import Piece, Strand
+from tui.strand import END, Piece, Strand
 
 NARROWEST = 22  # columns of a sample that stands beside others
 PROMPT = -1
-END = "‹end›"
 UNDER_CURSOR = "bold underline $error"  # of a token that is reversed already
 
 

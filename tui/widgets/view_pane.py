@@ -19,6 +19,7 @@ class ViewPane(Pane):
         bind("cell.up", "up", "point(-1, 0)"),
         bind("cell.down", "down", "point(1, 0)"),
     ]
+    cells = False  # whether there is a table; a text only scrolls, up and down
 
     class Sized(Message):
         """The pane has another size."""
@@ -33,6 +34,10 @@ class ViewPane(Pane):
     def on_resize(self) -> None:
         """Another size: what is shown may have to be drawn again."""
         self.post_message(self.Sized())
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """A text has nothing to its sides."""
+        return action != "point" or self.cells or parameters[1] == 0
 
     def action_point(self, rows: int, columns: int) -> None:
         """Another cell, or another part of the text."""
