@@ -66,15 +66,20 @@ class NewRun(Page):
 
     def on_mount(self) -> None:
         """The preset as it is."""
+        self.learn_paces()
         self.renew()
         self.query_one(Form).focus()
 
     def come_back(self) -> None:
-        """Learn how fast the newest runs were here."""
-        self.paces = paces_of(list_runs(self.ours.root))
+        """Check again: runs may have come and gone meanwhile."""
         super().come_back()
         if self.begun:
+            self.learn_paces()
             self.renew()
+
+    def learn_paces(self) -> None:
+        """Learn how fast the newest runs were here."""
+        self.paces = paces_of(list_runs(self.ours.root))
 
     # What is shown
 
