@@ -233,6 +233,25 @@ def keys(terminal: Terminal, name: str) -> Iterator[Figure]:
     yield Figure(f"key, {name}: {first!r} for the first time", times[first][0], 0.1, "s")
 
 
+def beside_training(root: Path) -> Iterator[Figure]:
+    """Keys while a training computes on all cores."""
+    command = [sys.executable, "-m", "mlx_gpt", "train", "stories", "--out", str(root / "others")]
+    quiet = subprocess.DEVNULL
+    training = subprocess.Popen(
+        [*command, "train.compile=off"], stdout=quiet, stderr=quiet, cwd=ROOT
+    )
+    try:
+        while not (root / "others" / "stories" / "metrics.jsonl").exists():
+            time.sleep(0.1)
+        with opened(root, "small") as terminal:
+            terminal.wait_for("mlx-gpt")
+            time.sleep(5)
+            yield from keys(terminal, "beside a training")
+    finally:
+        training.kill()
+        training.wait()
+
+
 def busy(root: Path) -> Iterator[Figure]:
     """Keys while two processes keep both cores busy."""
     spin = [sys.executable, "-c", "while True: pass"]
@@ -263,7 +282,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         small = made_run(root, "small", 2000)
-        figures = [*start_and_idle(root), *following(root, small), *at_rest(root), *busy(root)]
+        figures = [*start_and_idle(root), *following(root, small), *at_rest(root)]
+        figures += [*beside_training(root), *busy(root)]
         made_run(root, "long", LONG)
         figures += long_run(root)
     for figure in figures:
