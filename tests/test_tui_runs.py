@@ -237,6 +237,24 @@ async def test_the_filter(tmp_path: Path, words: str, left: list[str]):
         assert page.table.row_count == 2
 
 
+async def test_the_key_follows_a_run_that_ends_under_the_cursor(tmp_path: Path):
+    run = made_run(tmp_path, "seen", steps=60, end=None)
+    app = MlxGptApp(tmp_path, run=made_run(tmp_path, "in-hand"))
+    async with app.run_test(size=(120, 40)) as pilot:
+        with hold_lock(run):
+            await pilot.press("1")
+            page = page_of(pilot)
+            page.table.move_cursor(row=page.order.index("seen"))
+            await pilot.pause()
+            assert " R begin again " not in text_of(page)
+            append(
+                run.events, {"kind": "finished", "reason": "diverged", "time": BEGAN, "step": 60}
+            )
+        app.tick()
+        await pilot.pause()
+        assert " R begin again " in text_of(page)
+
+
 async def test_the_key_says_how_it_goes_on_with_a_run_that_diverged(tmp_path: Path):
     run = made_run(tmp_path, steps=60, end="diverged")
     async with app_over(tmp_path).run_test(size=(120, 40)) as pilot:

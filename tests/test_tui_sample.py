@@ -590,6 +590,28 @@ async def test_a_text_stays_with_the_model_that_wrote_it(tmp_path: Path):
         assert page.turn == 1
 
 
+async def test_a_run_taken_in_hand_while_a_model_loads_is_not_the_author(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    run = made_run(tmp_path / "runs")
+    app = MlxGptApp(tmp_path / "runs", run=run, demo=True)
+    load = Inside.load
+
+    async def overtaken(self: Inside, place: Place) -> Loaded:
+        app.attach(run)
+        return await load(self, place)
+
+    monkeypatch.setattr(Inside, "load", overtaken)
+    async with app.run_test() as pilot:
+        await pilot.press("3", "g")
+        await app.workers.wait_for_complete()
+        await pilot.press("3")
+        page = await settle(pilot)
+        assert "demo, step 1800" in facts(page)
+        assert page.round is not None
+        assert page.round.author.hand.folder != run.path
+
+
 async def test_what_the_tour_says_of_a_text_works_on_every_prompt_of_the_demo(tmp_path: Path):
     app = MlxGptApp(tmp_path / "runs", demo=True)
     async with app.run_test(notifications=True) as pilot:
@@ -690,8 +712,18 @@ async def test_a_real_model_is_sampled_branched_and_undone(tmp_path: Path):
         await pilot.press("r")
         await settle(pilot)
         assert [piece.id for piece in page.strand.pieces] == first
+        await pilot.press("e")
+        page.query_one("#prompt", Prompt).value = "other"
+        await pilot.press("enter")
+        await settle(pilot)
+        assert page.strand.text == "other"
+        await pilot.press("u", "r")
+        await settle(pilot)
+        assert page.strand.text == "ab"
+        assert [piece.id for piece in page.strand.pieces] == first
         await pilot.press("g")
         await settle(pilot)
+        assert page.strand.text == "ab"
         assert [piece.id for piece in page.strand.pieces] != first
         await pilot.press("home", "x")
         await app.workers.wait_for_complete()

@@ -86,6 +86,18 @@ async def opened(pilot: Pilot[None]) -> Page:
     return await settle(pilot)
 
 
+async def test_another_language_takes_no_trace_away(tmp_path: Path):
+    app = MlxGptApp(tmp_path, demo=True)
+    async with app.run_test(size=(120, 40)) as pilot:
+        page = await opened(pilot)
+        trace = page.inquiry.trace
+        assert trace is not None
+        page.fault = "a later question was refused"
+        await pilot.press("L")
+        await pilot.pause(0.3)
+        assert page.inquiry.trace is trace
+
+
 def walk_of(page: Page) -> Walk:
     assert page.walk is not None
     return page.walk

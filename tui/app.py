@@ -360,7 +360,7 @@ class MlxGptApp(App[None]):
             return self.preparing()
         talks = self.current_mode in ("sample", "trace")
         if self.model is not None and (talks or self.run_in_hand is None):
-            return Path(self.model).name
+            return Path(self.model).name or self.model
         feed = self.current
         return f"{feed.run.name} {STATE_MARKS[feed.condition]}" if feed else ""
 

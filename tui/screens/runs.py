@@ -18,7 +18,7 @@ from textual.widgets import Input
 from textual.widgets.data_table import ColumnKey
 
 from mlx_gpt.errors import UserError
-from mlx_gpt.run import Run, check_name, is_alive, remove, saved_steps
+from mlx_gpt.run import Run, State, check_name, is_alive, remove, saved_steps
 from mlx_gpt.terminal import visible
 from tui import clipboard
 from tui.columns import shortened
@@ -148,6 +148,7 @@ class Runs(Page):
         self.listed_at = -math.inf
         self.drawn: object = None
         self.had_rows = False
+        self.had_state: State | None = None  # of the run under the cursor
 
     def body(self) -> ComposeResult:
         """Filter, table, and below it curves or settings."""
@@ -271,9 +272,11 @@ class Runs(Page):
             self.query_one("#nothing", Words).update(visible(words))
 
     def refresh_bindings_of(self, has_rows: bool) -> None:
-        """Show the keys anew when the first row came or the last one went."""
-        if has_rows != self.had_rows:
-            self.had_rows = has_rows
+        """Show the keys anew when the first row came or the last went, or the chosen run ended."""
+        glance = self.glances.get(self.chosen_name() or "")
+        state = glance.state if glance else None
+        if (has_rows, state) != (self.had_rows, self.had_state):
+            self.had_rows, self.had_state = has_rows, state
             self.refresh_bindings()
 
     def row(self, name: str) -> list[Text]:

@@ -203,7 +203,7 @@ class Sample(Page):
 
     async def ready(self) -> tuple[Client, Author]:
         """Who answers: a living trainer, the recorded demo, or the worker with its model."""
-        run = self.ours.run_in_hand
+        hand, run = self.hand_now(), self.ours.run_in_hand
         inside = self.ours.look_inside()
         replaying = self.ours.replaying
         if self.ours.model is None and run is not None and not replaying and is_alive(run):
@@ -212,7 +212,7 @@ class Sample(Page):
         if place is None:
             raise UserError(t("sample.no_model"))
         loaded = await self.load(inside, place)
-        author = Author(self.hand_now(), place, loaded.vocab_size, loaded.sample, loaded)
+        author = Author(hand, place, loaded.vocab_size, loaded.sample, loaded)
         author.recorded = replaying
         return inside.client, author
 
@@ -361,18 +361,18 @@ class Sample(Page):
 
     def action_generate(self) -> None:
         """Sample with a new seed."""
-        self.begin_with(secrets.randbelow(2**32))
+        self.begin_with(self.prompt, secrets.randbelow(2**32))
 
     def action_again(self) -> None:
         """Sample with the same seed: what the dials change shows."""
         if self.strands:
-            self.begin_with(self.strand.seed)
+            self.begin_with(self.strand.text, self.strand.seed)
 
-    def begin_with(self, seed: int) -> None:
-        """Sample from the prompt."""
+    def begin_with(self, prompt: str, seed: int) -> None:
+        """Sample from a prompt."""
         n = int(self.settings["samples"])
-        strands = [Strand((), self.prompt, number, seed) for number in range(n)]
-        self.ask(strands, seed, prompt=self.prompt, n=n)
+        strands = [Strand((), prompt, number, seed) for number in range(n)]
+        self.ask(strands, seed, prompt=prompt, n=n)
 
     def action_stop(self) -> None:
         """Stop between two tokens."""
@@ -399,6 +399,7 @@ class Sample(Page):
         if self.past and not self.running:
             self.round = self.past.pop()
             self.active = min(self.active, len(self.strands) - 1)
+            self.prompt = self.strand.text
             self.action_move(0)
 
     def action_move(self, move: int) -> None:
@@ -528,7 +529,7 @@ class Sample(Page):
             return ""
         author, ids = self.round.author, tuple(self.strand.prefix(self.strand.chosen_up_to))
         notes = []
-        if author.place.checkpoint == "latest":
+        if author.place.checkpoint == "latest" and author.place.run and is_alive(author.place.run):
             notes.append(t("sample.note_living", name=visible(author.name)))
         if self.strand.chosen_up_to and ids not in self.spelt:
             notes.append(t("sample.note_tokens"))

@@ -147,7 +147,7 @@ class Trace(Page):
         """Say it all again."""
         self.query_one("#edit", Prompt).placeholder = t("trace.prompt")
         self.query_one("#empty", Words).update(t("trace.empty"))
-        if self.fault:
+        if self.fault and self.inquiry.trace is None:
             self.tried = None  # asked anew, it is refused in the language of the moment
         self.draw()
 

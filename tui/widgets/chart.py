@@ -1,5 +1,6 @@
 """A chart: curves of one figure in braille, drawn only when they or the size change."""
 
+import math
 from itertools import zip_longest
 
 from rich.segment import Segment
@@ -101,7 +102,15 @@ class Chart(Widget):
         """Point at a step."""
         step = self.step_at(event.x)
         if step is not None:
-            self.post_message(Pointed(step))
+            self.post_message(Pointed(self.snapped(step)))
+
+    def snapped(self, step: float) -> float:
+        """The nearest point of a curve within a column, else a whole step."""
+        view = view_of(self.figure, self.look)
+        column = (view.x1 - view.x0) / (self.size.width - LABEL_WIDTH - 2)
+        points = [x for each in self.figure.series if each.points for x in each.x.tolist()]
+        nearest = min(points, key=lambda x: abs(x - step), default=math.inf)
+        return nearest if abs(nearest - step) <= column else float(round(step))
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
         """Look closer."""
