@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import psutil
 import pytest
 
 from mlx_gpt.run import Run, is_alive, state
@@ -135,6 +136,25 @@ def test_a_model_that_is_named_is_there_to_talk_to(tmux: Tmux):
     assert top.endswith(" small")
     tmux.press("q")
     tmux.wait(lambda: "1 Runs" not in tmux.shown(), "the end of the app")
+
+
+@pytest.mark.parametrize("turn", range(10))
+@pytest.mark.parametrize("leaving", [False, True])
+def test_the_app_ends_with_its_terminal(tmp_path: Path, leaving: bool, turn: int):
+    tmux = Tmux(tmp_path)
+    tmux.open_app()
+    tmux.wait_for("1 Runs")
+    shell = psutil.Process(int(tmux.call("display-message", "-p", "-t", "it", "#{pane_pid}")))
+    apps = shell.children(recursive=True)
+    assert apps
+    if leaving:
+        tmux.press("q")
+        time.sleep(turn / 20)
+    tmux.call("kill-server")
+    _, left = psutil.wait_procs(apps, timeout=10)
+    for app in left:
+        app.kill()
+    assert left == []
 
 
 def test_a_language_that_was_chosen_lasts_and_gives_way_to_the_command_line(tmux: Tmux):

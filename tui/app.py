@@ -207,9 +207,9 @@ class MlxGptApp(App[None]):
         else:
             self.switch_mode(self.start_page)
         self.set_interval(TICK_SECONDS, self.tick)
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGHUP):  # the terminal is left as it was found
-            loop.add_signal_handler(number, partial(self.exit, return_code=128 + number))
+        # The terminal is left as it was found; of one that hangs up nothing is left to mend.
+        leave = partial(self.exit, return_code=128 + signal.SIGTERM)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, leave)
         for place, make_ready in enumerate(self.to_make_ready(), 1):
             self.set_timer(place * LOAD_SECONDS, make_ready)
 
