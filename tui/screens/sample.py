@@ -357,7 +357,7 @@ class Sample(Page):
         """Write a prompt; other pages may have kept some meanwhile."""
         self.prompts = read_prompts(history_path()) or self.prompts
         self.offer_prompts()
-        self.query_one("#prompt", Prompt).focus()
+        self.set_focus(self.query_one("#prompt", Prompt))
 
     def action_generate(self) -> None:
         """Sample with a new seed."""
